@@ -1,0 +1,1 @@
+"""speedfork: carry, build, prove and publish a speed fork of llama.cpp."""

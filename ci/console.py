@@ -1,0 +1,120 @@
+"""The one door to rich: progress, tables and messages on standard error, results on standard output.
+
+With `--json` standard output carries exactly one JSON document; everything for people goes to standard error.
+Colours and moving bars appear only on a terminal; a log gets one line per step instead.
+"""
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console as RichConsole
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from ci.errors import SpeedforkError
+from ci.outcome import JsonValue
+
+LOG_EVERY_S = 10.0
+VERDICT_STYLE = {
+    "PASS": "green",
+    "FAIL": "bold red",
+    "UNPROVEN": "yellow",
+    "error": "bold red",
+    "skipped": "dim",
+}
+
+
+class Task:
+    """One running piece of work: `update(done, total)` moves its bar, or logs a line now and then."""
+
+    def __init__(self, console: RichConsole, progress: Progress | None, title: str) -> None:
+        self._console = console
+        self._progress = progress
+        self._title = title
+        self._id = progress.add_task(escape(title), total=None) if progress else None
+        self._last = time.monotonic()
+        self._started = self._last
+
+    def update(self, done: float, total: float | None = None, note: str = "") -> None:
+        """Report progress: `done` of `total` units, and a few words."""
+        if self._progress is not None and self._id is not None:
+            words = escape(f"{self._title} {note}".strip())
+            self._progress.update(self._id, completed=done, total=total, description=words)
+        elif time.monotonic() - self._last >= LOG_EVERY_S:
+            self._last = time.monotonic()
+            self._console.print(
+                f"  {self._title}: {self._line(done, total, note)}", markup=False, highlight=False
+            )
+
+    def _line(self, done: float, total: float | None, note: str) -> str:
+        if not total:
+            return f"{done:g} {note}".strip()
+        left = (time.monotonic() - self._started) * (total - done) / done if done else None
+        eta = f", about {left:.0f} s left" if left is not None else ""
+        return f"{done:g} of {total:g}{eta} {note}".strip()
+
+
+class Console:
+    """What commands print through."""
+
+    def __init__(self, *, json_output: bool = False, force_terminal: bool | None = None) -> None:
+        self.json_output = json_output
+        self._err = RichConsole(stderr=True, force_terminal=force_terminal)
+        self._out = RichConsole(force_terminal=force_terminal)
+
+    def say(self, text: str, *, style: str = "") -> None:
+        """Commentary for a person, on standard error."""
+        self._err.print(text, style=style or None, markup=False, highlight=False)
+
+    def result(self, text: str) -> None:
+        """The product of a command, on standard output (standard error under --json)."""
+        target = self._err if self.json_output else self._out
+        target.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def document(self, value: JsonValue) -> None:
+        """The machine's answer: one JSON document on standard output, only under --json."""
+        if self.json_output:
+            sys.stdout.write(json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False) + "\n")
+            sys.stdout.flush()
+
+    def error(self, error: SpeedforkError) -> None:
+        """Print an error and its next step on standard error."""
+        self._err.print("error: ", style="bold red", end="")
+        self._err.print(error.message, markup=False, highlight=False, soft_wrap=True)
+        if error.hint:
+            self._err.print("next:  ", style="bold", end="")
+            self._err.print(error.hint, markup=False, highlight=False, soft_wrap=True)
+
+    def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> None:
+        """A table for people (standard error under --json)."""
+        grid = Table(title=title or None, title_justify="left", header_style="bold")
+        for heading in headings:
+            grid.add_column(heading, overflow="fold")
+        for row in rows:
+            grid.add_row(*(self._cell(cell) for cell in row))
+        (self._err if self.json_output else self._out).print(grid)
+
+    @staticmethod
+    def _cell(text: str) -> str:
+        style = VERDICT_STYLE.get(text)
+        return f"[{style}]{escape(text)}[/]" if style else escape(text)
+
+    @contextlib.contextmanager
+    def task(self, title: str) -> Iterator[Task]:
+        """Show work that takes time; says what starts, moves while it goes."""
+        if not self._err.is_terminal:
+            self._err.print(f"{title} ...", markup=False, highlight=False)
+            yield Task(self._err, None, title)
+            return
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=self._err, transient=True) as progress:
+            yield Task(self._err, progress, title)

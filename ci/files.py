@@ -1,0 +1,178 @@
+"""Files: digests, writes that are whole or not there, locks, canonical JSON."""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from ci.errors import Busy, ConfigProblem, DigestMismatch, DiskFull
+from ci.outcome import JsonMap, JsonValue
+
+CHUNK = 1 << 20
+
+
+def sha256_bytes(data: bytes) -> str:
+    """Hex SHA-256 of bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """Hex SHA-256 of a file, read in chunks."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def canonical_json(value: JsonValue) -> bytes:
+    """One spelling per value: sorted keys, no spaces, UTF-8. The input of every digest of ours."""
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode()
+
+
+def digest_json(value: JsonValue) -> str:
+    """Hex SHA-256 of the canonical JSON of a value."""
+    return sha256_bytes(canonical_json(value))
+
+
+@contextlib.contextmanager
+def no_space_as_error(what: str) -> Iterator[None]:
+    """Turn "no space left" into DiskFull naming what was being written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(f"no space left while writing {what}") from error
+        raise
+
+
+def write_atomic(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Write a file so that readers see the old bytes or the new ones, even across SIGKILL.
+
+    Raises:
+        DiskFull: no room; the old file is untouched.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with no_space_as_error(str(path)), staged_file(path) as staging:
+        staging.write_bytes(data)
+        staging.chmod(mode)
+
+
+def write_json(path: Path, value: JsonValue) -> None:
+    """Write a value as readable JSON with sorted keys, atomically."""
+    text = json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_atomic(path, text.encode())
+
+
+def read_json(path: Path) -> JsonMap:
+    """Read a JSON object.
+
+    Raises:
+        ConfigProblem: not there, not JSON or not an object; names the file.
+    """
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError as missing:
+        raise ConfigProblem(f"{path}: no such file") from missing
+    except ValueError as bad:
+        raise ConfigProblem(f"{path}: not valid JSON: {bad}") from bad
+    if not isinstance(value, dict):
+        raise ConfigProblem(f"{path}: expected a JSON object, found {type(value).__name__}")
+    return value
+
+
+@contextlib.contextmanager
+def staged_file(final: Path) -> Iterator[Path]:
+    """A temporary name beside `final` that gets its name only when the block ends well."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{final.name[:80]}.", suffix=".part", dir=final.parent)
+    os.close(handle)
+    staging = Path(name)
+    try:
+        yield staging
+        staging.replace(final)
+    finally:
+        staging.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def staged_dir(final: Path) -> Iterator[Path]:
+    """A temporary directory beside `final` that replaces it only when the block ends well."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{final.name[:80]}.", suffix=".part", dir=final.parent))
+    staging.chmod(0o755)
+    try:
+        yield staging
+        remove_tree(final)
+        staging.rename(final)
+    finally:
+        remove_tree(staging)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory tree or file if it is there."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.is_dir():
+        shutil.rmtree(path)
+
+
+def verify_sha256(path: Path, expected: str) -> None:
+    """Check a file's digest; a file that does not match is removed.
+
+    Raises:
+        DigestMismatch: names the file and both digests.
+    """
+    found = sha256_file(path)
+    if found != expected:
+        path.unlink()
+        raise DigestMismatch(f"{path.name}: sha256 is {found}, expected {expected}")
+
+
+def require_free_space(path: Path, needed: int, *, what: str) -> None:
+    """Fail before the long work when a file system is too full.
+
+    Args:
+        path: an existing or future path on the file system in question.
+        needed: bytes.
+        what: words for the message.
+
+    Raises:
+        DiskFull: names the path, the free and the needed bytes.
+    """
+    anchor = next(p for p in (path, *path.parents) if p.exists())
+    free = shutil.disk_usage(anchor).free
+    if free < needed:
+        raise DiskFull(f"{what} needs {needed / 1e9:.1f} GB in {anchor}, only {free / 1e9:.1f} GB are free")
+
+
+@contextlib.contextmanager
+def exclusive(
+    path: Path, *, wait_s: float = 0.0, on_wait: Callable[[], None] | None = None
+) -> Iterator[None]:
+    """Hold a lock file; the kernel frees it when the process ends, however it ends.
+
+    Raises:
+        Busy: another process holds it for longer than `wait_s`.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        if on_wait:
+            on_wait()
+        try:
+            lock.acquire(timeout=wait_s)
+        except Timeout as held:
+            raise Busy(f"{path}: another run holds this lock") from held
+    try:
+        yield
+    finally:
+        lock.release()
