@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
-
 from pydantic_core import ErrorDetails
 
 from ci.errors import ConfigProblem
@@ -43,9 +42,7 @@ def parse(kind: type[M], data: JsonMap, *, source: str, hint: str = "") -> M:
     except ValidationError as invalid:
         faults = [_fault(error, kind) for error in invalid.errors()]
         listed = "".join(f"\n    {fault}" for fault in faults)
-        raise ConfigProblem(
-            f"{source}: {len(faults)} fault(s){listed}", hint=hint or f"edit {source}"
-        ) from None
+        raise ConfigProblem(f"{source}: {len(faults)} fault(s){listed}", hint=hint or f"edit {source}") from None
 
 
 def load_toml(kind: type[M], path: Path, *, hint: str = "") -> M:

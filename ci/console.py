@@ -46,9 +46,7 @@ class Task:
             self._progress.update(self._id, completed=done, total=total, description=words)
         elif time.monotonic() - self._last >= LOG_EVERY_S:
             self._last = time.monotonic()
-            self._console.print(
-                f"  {self._title}: {self._line(done, total, note)}", markup=False, highlight=False
-            )
+            self._console.print(f"  {self._title}: {self._line(done, total, note)}", markup=False, highlight=False)
 
     def _line(self, done: float, total: float | None, note: str) -> str:
         if not total:

@@ -31,9 +31,7 @@ def sha256_file(path: Path) -> str:
 
 def canonical_json(value: JsonValue) -> bytes:
     """One spelling per value: sorted keys, no spaces, UTF-8. The input of every digest of ours."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    ).encode()
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
 def digest_json(value: JsonValue) -> str:
@@ -153,9 +151,7 @@ def require_free_space(path: Path, needed: int, *, what: str) -> None:
 
 
 @contextlib.contextmanager
-def exclusive(
-    path: Path, *, wait_s: float = 0.0, on_wait: Callable[[], None] | None = None
-) -> Iterator[None]:
+def exclusive(path: Path, *, wait_s: float = 0.0, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
     """Hold a lock file; the kernel frees it when the process ends, however it ends.
 
     Raises:

@@ -95,9 +95,7 @@ class Git:
         """
         options = [word for setting in SAFE_CONFIG for word in ("-c", setting)]
         argv = (find_tool("git", hint="apt-get install git"), *options, "-C", self.path, *args)
-        return run(
-            argv, env={**git_environ(), **(env or {})}, stdin=stdin, ok_codes=ok_codes, timeout=timeout
-        )
+        return run(argv, env={**git_environ(), **(env or {})}, stdin=stdin, ok_codes=ok_codes, timeout=timeout)
 
     @classmethod
     def open_bare(cls, path: Path) -> "Git":

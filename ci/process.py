@@ -102,9 +102,7 @@ def run(
         except BaseException:
             stop_group(child)
             raise
-    done = Completed(
-        argv=words, code=child.returncode, stdout=out, stderr=err, seconds=time.monotonic() - started
-    )
+    done = Completed(argv=words, code=child.returncode, stdout=out, stderr=err, seconds=time.monotonic() - started)
     if done.code not in ok_codes:
         raise failure_of(done)
     return done
