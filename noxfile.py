@@ -1,0 +1,85 @@
+"""Sessions: one environment, then an invoke verb or pytest. `./noxw --list` shows them, defaults marked.
+
+nox gives each session its own virtual environment; ours all need the same packages, so they share one
+(`.nox/speedfork`), kept between runs and installed anew only when pyproject.toml changes.
+"""
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2026.10"
+nox.options.sessions = ["lint", "tests"]
+nox.options.default_venv_backend = "none"
+
+ROOT = Path(__file__).parent
+ENV = ROOT / ".nox" / "speedfork"
+BIN = ENV / "bin"
+
+
+def prepare(session: nox.Session) -> None:
+    """Create or refresh the shared environment; a half-finished install is done again."""
+    stamp = ENV / "speedfork-installed"
+    key = hashlib.sha256((ROOT / "pyproject.toml").read_bytes() + f"{ROOT}\n{sys.version}".encode()).hexdigest()
+    if stamp.is_file() and stamp.read_text() == key:
+        return
+    stamp.unlink(missing_ok=True)
+    session.log("installing the environment (once per change of pyproject.toml)")
+    session.run(sys.executable, "-m", "venv", "--clear", str(ENV), silent=True)
+    pip = (str(BIN / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+    session.run(*pip, "--editable", ".[dev]", silent=True)
+    stamp.write_text(key)
+
+
+def tool(session: nox.Session, name: str, *args: str) -> None:
+    """Run a program of the shared environment, with that environment first on PATH."""
+    session.run(str(BIN / name), *args, env={"PATH": f"{BIN}:{os.environ.get('PATH', os.defpath)}"})
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ruff and mypy strict over everything."""
+    prepare(session)
+    tool(session, "ruff", "check", ".")
+    tool(session, "ruff", "format", "--check", ".")
+    tool(session, "mypy")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Unit and integration tests; builds stock and speed first when they are not in the store."""
+    prepare(session)
+    if not session.posargs:
+        tool(session, "invoke", "build")
+    tool(session, "pytest", *session.posargs)
+
+
+@nox.session
+def pipeline(session: nox.Session) -> None:
+    """The main job: sources, rebase, build, parity, throughput, release folder. Options: `-- --help`."""
+    prepare(session)
+    tool(session, "invoke", "pipeline", *session.posargs)
+
+
+@nox.session(name="build-cpu")
+def build_cpu(session: nox.Session) -> None:
+    """Stock and speed for the cpu target, from the store when their inputs are known."""
+    prepare(session)
+    tool(session, "invoke", "build", "--target", "cpu", *session.posargs)
+
+
+@nox.session
+def parity(session: nox.Session) -> None:
+    """Token parity of two builds: `-- --stock DIR --speed DIR [--profile quick|full]`."""
+    prepare(session)
+    tool(session, "invoke", "parity", *session.posargs)
+
+
+@nox.session
+def throughput(session: nox.Session) -> None:
+    """Speed of two builds, paired: `-- --stock DIR --speed DIR [--profile quick|full]`."""
+    prepare(session)
+    tool(session, "invoke", "throughput", *session.posargs)
