@@ -1,0 +1,122 @@
+"""The architecture as a test: who may import whom, and one door per library."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "ci"
+
+FOUNDATION = {"ci.errors", "ci.outcome", "ci.config", "ci.law", "ci.acceptance"}
+"""Pure modules at the bottom that anything may import."""
+
+DOORS = {"ci.process", "ci.files", "ci.git", "ci.index", "ci.home", "ci.console"}
+"""Adapters at the bottom that other adapters may import."""
+
+SHELL = {"ci.pipeline", "ci.stage", "ci.records"}
+
+ADAPTERS = {
+    "ci.builds.native",
+    "ci.builds.package",
+    "ci.builds.store",
+    "ci.llama.client",
+    "ci.llama.server",
+    "ci.models.exact_pair",
+    "ci.models.fetch",
+    "ci.series.export",
+    "ci.series.order",
+    "ci.series.replay",
+    "ci.upstream.mirror",
+    "ci.upstream.snapshot",
+}
+"""Feature modules that own an outside thing; every other feature module is pure."""
+
+DOOR_OF = {
+    "subprocess": {"ci.process"},
+    "requests": {"ci.llama.client"},
+    "pydantic": {"ci.config"},
+    "pydantic_core": {"ci.config"},
+    "rich": {"ci.console"},
+    "gguf": {"ci.models.exact_pair"},
+    "pypi_simple": {"ci.index"},
+    "jinja2": {"ci.report.page"},
+    "matplotlib": {"ci.report.plots"},
+    "filelock": {"ci.files"},
+}
+
+OUTSIDE = {"subprocess", "requests", "gguf", "pypi_simple", "socket", "shutil", "tempfile", "urllib", "http"}
+"""Libraries that reach outside the process: no pure module imports them."""
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+ALL = dict(modules())
+NAMES = sorted(ALL)
+
+
+def own(found: set[str]) -> set[str]:
+    return {name for name in found if name in ALL and name != "ci"}
+
+
+def is_shell(name: str) -> bool:
+    return name in SHELL or name.startswith("ci.stages")
+
+
+def is_pure(name: str) -> bool:
+    return not (is_shell(name) or name in DOORS or name in ADAPTERS)
+
+
+def feature(name: str) -> str:
+    return name.split(".")[1] if name.count(".") > 1 else ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_below_imports_the_shell(name: str) -> None:
+    if not is_shell(name):
+        assert not {other for other in own(imports(ALL[name])) if is_shell(other)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pure_modules_import_pure_modules_only(name: str) -> None:
+    if is_pure(name):
+        found = imports(ALL[name])
+        assert not {other for other in own(found) if not is_pure(other)}
+        assert not {library for library in found if library.split(".")[0] in OUTSIDE}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_adapters_use_doors_pure_modules_and_their_own_package(name: str) -> None:
+    if name in ADAPTERS:
+        foreign = {other for other in own(imports(ALL[name])) if feature(other) != feature(name)}
+        assert not {other for other in foreign if other not in DOORS and not is_pure(other)}
+
+
+@pytest.mark.parametrize("library", sorted(DOOR_OF))
+def test_each_library_has_one_door(library: str) -> None:
+    users = {name for name, path in ALL.items() if library in {found.split(".")[0] for found in imports(path)}}
+    assert users <= DOOR_OF[library]
+
+
+def test_every_named_module_exists() -> None:
+    assert set(ALL) >= (FOUNDATION | DOORS | SHELL | ADAPTERS)
+
+
+def test_packages_are_found_by_setuptools() -> None:
+    folders = {path.parent for path in ALL.values()}
+    assert {folder for folder in folders if not (folder / "__init__.py").is_file()} == set()
