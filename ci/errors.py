@@ -92,3 +92,82 @@ class Interrupted(SpeedforkError):
 
     exit_code = EXIT_INTERRUPTED
     advice = "run the same command again: finished work is kept"
+
+
+class BuildFailed(SpeedforkError):
+    """The compiler, the linker or CMake rejects the sources."""
+
+
+class CompilerKilled(EnvironmentProblem):
+    """The system killed a compiler, almost always for memory."""
+
+
+class CompilerUnfit(EnvironmentProblem):
+    """There is a C++ compiler, but it cannot compile what llama.cpp needs."""
+
+    advice = "install g++ 10 or newer (apt-get install g++)"
+
+
+class SourceTreeProblem(SpeedforkError):
+    """A git tree is not there, or holds names that must not be written to disk."""
+
+
+class ArchiveProblem(SpeedforkError):
+    """An archive holds members that a release archive never has, or does not do what it should."""
+
+
+class UnknownBuild(UsageProblem):
+    """An upstream build was asked for that the source does not have."""
+
+    advice = "invoke upstream"
+
+
+class SourceArchiveProblem(EnvironmentProblem):
+    """A source archive is corrupt, cut short, or holds members that must not be unpacked."""
+
+    advice = "remove the file named above and run the command again; if it comes back, do not use this archive"
+
+
+class TreeMismatch(EnvironmentProblem):
+    """A source's files for a build are not the pinned ones: the tree ids differ."""
+
+    advice = "do not build from this source; compare the two trees, then correct the pin or change the source"
+
+
+class SourceUnreachable(EnvironmentProblem):
+    """The git remote that upstream builds come from does not answer."""
+
+    advice = "check the address and the network, then run invoke sync-upstream again"
+
+
+class ServerProblem(EnvironmentProblem):
+    """llama-server did not start, does not answer, or is not the server that we started."""
+
+    advice = "read the server's log, then run the command again"
+
+
+class ServerDied(ServerProblem):
+    """The server ended by itself: while loading, or in the middle of a request."""
+
+
+class ServerLate(ServerProblem):
+    """The server is alive but was not ready before the deadline."""
+
+    advice = "the machine may be busy: run the command again when it is quiet"
+
+
+class ForeignServer(ServerProblem):
+    """Something else answers where our server should: another program, another model, another build."""
+
+    advice = "run the command again (a free port is chosen each time); stop the other server if it stays"
+
+
+class ServerUnlike(ServerProblem):
+    """The server runs, but not as asked: fewer slots, a smaller context, no speculation."""
+
+
+class ReplyProblem(SpeedforkError):
+    """A reply of the server that must not count as a sample."""
+
+    exit_code = EXIT_UNPROVEN
+    advice = "nothing was measured from this reply; run the suite again, and read the server's log if it repeats"
