@@ -1,0 +1,1 @@
+"""Models: pinned files from a package index, and generated pairs whose law is known."""
