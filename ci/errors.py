@@ -171,3 +171,15 @@ class ReplyProblem(SpeedforkError):
 
     exit_code = EXIT_UNPROVEN
     advice = "nothing was measured from this reply; run the suite again, and read the server's log if it repeats"
+
+
+class SeriesProblem(ConfigProblem):
+    """The patch queue does not hold together; the message lists every fault."""
+
+    advice = "mend the named files in patches/, then run the command again"
+
+
+class BaseMismatch(ConfigProblem):
+    """A source's tree for the base is not the tree that the series was made on."""
+
+    advice = "get the base from the source that base.toml was pinned on, or move the series and pin the new tree"
