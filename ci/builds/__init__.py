@@ -1,0 +1,1 @@
+"""Builds: targets and recipes, the native builder, the store by content, archives."""

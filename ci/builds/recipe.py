@@ -1,0 +1,100 @@
+"""The recipe of a build: a pure function of target, label and build number. Stock and speed use the same one.
+
+Arguments hold the placeholders `{source}` and `{build}` where a directory belongs, so that a recipe, and with it
+the digest of a build, is the same on every machine.
+"""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci.builds.target import Target
+from ci.errors import UsageProblem
+from ci.files import digest_json
+
+RECIPE_VERSION = 1
+"""Raise it when the builder does something else with the same arguments (stripping, the list of kept files)."""
+
+SOURCE_DATE_EPOCH = 1_700_000_000
+"""Seconds: the one time stamp of everything we build and pack."""
+
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+# directory names must not reach the binaries: assertions of ggml print __FILE__
+PREFIX_MAPS = ("-ffile-prefix-map={source}=.", "-ffile-prefix-map={build}=./build")
+# the same bytes on distributions whose compilers add a build id by default and on those whose do not
+LINKER_FLAGS = "-Wl,--build-id=none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a tree becomes binaries.
+
+    Args:
+        version: `RECIPE_VERSION` at the time.
+        target: name of the target.
+        options: CMake cache entries (name, value) with placeholders, in the order given to CMake.
+        flags: compiler flags for C and C++, with placeholders, unquoted.
+        programs: ninja targets, which are also the executables that are kept.
+    """
+
+    version: int
+    target: str
+    options: tuple[tuple[str, str], ...]
+    flags: tuple[str, ...]
+    programs: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 over everything above."""
+        return digest_json([self.version, self.target, self.options, self.flags, self.programs])
+
+
+def recipe_for(target: Target, *, label: str, number: int) -> Recipe:
+    """The recipe for one target.
+
+    Args:
+        target: what to build for.
+        label: what `llama-server --version` shall name as commit, e.g. `b11434-speed.1`.
+        number: upstream build number.
+
+    Raises:
+        UsageProblem: the label cannot stand in a C string, a file name and a command line.
+    """
+    if not LABEL.fullmatch(label):
+        raise UsageProblem(
+            f"build label {label!r} is not of letters, digits, '.', '_' and '-'",
+            hint="use a release id such as b11434-speed.1",
+        )
+    own = (
+        ("CMAKE_SHARED_LINKER_FLAGS", LINKER_FLAGS),
+        ("CMAKE_MODULE_LINKER_FLAGS", LINKER_FLAGS),
+        ("CMAKE_EXE_LINKER_FLAGS", LINKER_FLAGS),
+        ("LLAMA_BUILD_NUMBER", str(number)),
+        ("LLAMA_BUILD_COMMIT", label),
+    )
+    return Recipe(
+        version=RECIPE_VERSION,
+        target=target.name,
+        options=(*target.options, *own),
+        flags=PREFIX_MAPS,
+        programs=target.programs,
+    )
+
+
+def cmake_arguments(recipe: Recipe, *, source: Path, build: Path) -> tuple[str, ...]:
+    """The recipe's part of the `cmake` command line for two real directories.
+
+    CMake hands compiler flags to a shell, so flags are quoted for it: a home directory may contain spaces.
+    """
+    flags = shlex.join(_placed(recipe.flags, source=source, build=build))
+    names = [name for name, _ in recipe.options]
+    values = _placed([value for _, value in recipe.options], source=source, build=build)
+    options = [f"-D{name}={value}" for name, value in zip(names, values, strict=True)]
+    return (*options, f"-DCMAKE_C_FLAGS={flags}", f"-DCMAKE_CXX_FLAGS={flags}")
+
+
+def _placed(words: Sequence[str], *, source: Path, build: Path) -> list[str]:
+    return [word.replace("{source}", str(source)).replace("{build}", str(build)) for word in words]
