@@ -10,7 +10,7 @@ from gguf import GGUFWriter
 
 from ci.console import Console
 from ci.errors import ConfigProblem
-from ci.files import read_json, sha256_file, staged_dir, write_json
+from ci.files import digest_json, read_json, sha256_file, staged_dir, write_json
 from ci.home import Home
 from ci.law import PairLaw
 from ci.models import exact_pair_tensors as tensors
@@ -21,9 +21,9 @@ __all__ = ["HYBRID", "LARGE", "PAIRS", "SMALL", "Pair", "PairSpec", "ensure_pair
 
 FIRST_WITH_BYTES = 264  # 4 special tokens, 256 byte tokens, and room
 
-SMALL = PairSpec(name="small")
-LARGE = PairSpec(name="large", vocab=151_936, first=FIRST_WITH_BYTES, n_embd=64)
-HYBRID = PairSpec(name="hybrid", arch="qwen35moe", order2=1.5, n_embd=256)
+SMALL = PairSpec(name="SMALL")
+LARGE = PairSpec(name="LARGE", vocab=151_936, first=FIRST_WITH_BYTES, n_embd=64)
+HYBRID = PairSpec(name="HYBRID", arch="qwen35moe", order2=1.5, n_embd=256)
 PAIRS = {spec.name: spec for spec in (SMALL, LARGE, HYBRID)}
 
 MODEL_FILES = ("target.gguf", "draft.gguf", "simple.gguf")
@@ -74,7 +74,7 @@ def ensure_pair(home: Home, spec: PairSpec, console: Console | None = None) -> P
     Raises:
         DiskFull: no room for the files.
     """
-    folder = home.models / "pairs" / spec.digest
+    folder = home.models / "pairs" / digest_json(spec.identity)
     found = _load(folder, spec)
     if found:
         return found
@@ -98,7 +98,7 @@ def write_pair(folder: Path, spec: PairSpec) -> None:
     _write_model(folder / "simple.gguf", spec, "qwen3", tensors.simple_tensors(spec, law))
     _save_law(folder / LAW_FILE, law)
     digests = {name: sha256_file(folder / name) for name in (*MODEL_FILES, LAW_FILE)}
-    write_json(folder / MANIFEST, {"pair": spec.name, "digest": spec.digest, "files": digests})
+    write_json(folder / MANIFEST, {"made_from": dict(spec.identity), "files": digests})
 
 
 def _load(folder: Path, spec: PairSpec) -> Pair | None:
@@ -135,7 +135,7 @@ def _load_law(path: Path) -> PairLaw:
 
 def _write_model(path: Path, spec: PairSpec, arch: str, weights: Iterable[Named]) -> None:
     writer = GGUFWriter(None, arch)
-    writer.add_name(f"exact-pair-{spec.name}")
+    writer.add_name(f"exact-pair-{spec.arch}-{arch}")
     _add_shape(writer, spec, n_layer=1 if arch == "dflash" else tensors.N_LAYER)
     if arch == "qwen35moe":
         _add_hybrid(writer)
