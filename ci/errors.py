@@ -183,3 +183,9 @@ class BaseMismatch(ConfigProblem):
     """A source's tree for the base is not the tree that the series was made on."""
 
     advice = "get the base from the source that base.toml was pinned on, or move the series and pin the new tree"
+
+
+class NotAModel(EnvironmentProblem):
+    """A file that should be a GGUF model is something else."""
+
+    advice = "take the model from its pinned source (ci/config/models.toml), then run the command again"
