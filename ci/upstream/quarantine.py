@@ -1,0 +1,69 @@
+"""A side repository where foreign objects are checked before the history sees them.
+
+It borrows the history's objects, so only new ones arrive. What passes moves over pack by pack; what fails, or was
+left by a killed run, is deleted whole. The history is never in a state between.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci.errors import CommandFailed, DiskFull
+from ci.files import exclusive, no_space_as_error, remove_tree
+from ci.git import Git
+
+_PREFIX = "incoming-"
+_LOCK = "incoming.lock"
+_OWN_WORDS_FOR_FULL = "Out of diskspace"
+"""git's pack writer does not use the system's words when the disk is full."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quarantine:
+    """An open side repository: `git` is it, `history` is where `admit` moves its objects."""
+
+    git: Git
+    history: Git
+
+    def admit(self) -> None:
+        """Give the history all objects that arrived here; index files move last, as a pack counts only with one."""
+        source, target = (repository.path / "objects" / "pack" for repository in (self.git, self.history))
+        packs = sorted(source.glob("pack-*"), key=lambda file: (file.suffix == ".idx", file.name))
+        for file in packs:
+            file.replace(target / file.name)
+
+
+@contextlib.contextmanager
+def quarantine(history: Git) -> Iterator[Quarantine]:
+    """Open a side repository in the history's folder; one at a time, deleted afterwards, however it went.
+
+    Raises:
+        Busy: another process has one open.
+        DiskFull: no space left; the history is as it was.
+    """
+    what = f"{history.path}: no space left while upstream's files were being written"
+    with exclusive(history.path / _LOCK):
+        for stale in history.path.glob(f"{_PREFIX}*/"):
+            remove_tree(stale)
+        with no_space_as_error(str(history.path)), _side(history) as side:
+            try:
+                yield Quarantine(git=side, history=history)
+            except CommandFailed as failed:
+                if _OWN_WORDS_FOR_FULL in failed.message:
+                    raise DiskFull(what) from failed
+                raise
+
+
+@contextlib.contextmanager
+def _side(history: Git) -> Iterator[Git]:
+    path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=history.path))
+    try:
+        git = Git.open_bare(path)
+        (path / "objects" / "info" / "alternates").write_text(
+            f"{history.path.resolve() / 'objects'}\n", encoding="utf-8"
+        )
+        yield git
+    finally:
+        remove_tree(path)

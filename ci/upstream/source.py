@@ -1,0 +1,159 @@
+"""What every source of upstream builds can do, what it answers, and the rules that hold for all of them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from ci.errors import TreeMismatch, UnknownBuild
+from ci.git import Git
+from ci.outcome import JsonValue
+from ci.upstream.tags import BuildTag, build_tags
+
+Progress = Callable[[float, float | None, str], None]
+"""Called with units done, units in all (None: unknown) and a few words."""
+
+
+def no_progress(done: float, total: float | None, note: str) -> None:
+    """For callers who do not watch."""
+
+
+class Found(StrEnum):
+    """How a build came to be in the history."""
+
+    ADDED = "added"
+    PRESENT = "present"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncedBuild:
+    """One build in the history: how it got there, its ids, and the seconds it took."""
+
+    tag: BuildTag
+    found: Found
+    tree: str
+    commit: str
+    seconds: float
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Plain JSON form."""
+        return {
+            "tag": str(self.tag),
+            "found": self.found.value,
+            "tree": self.tree,
+            "commit": self.commit,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncReport:
+    """What a sync did, build by build, in ascending order."""
+
+    source: str
+    builds: tuple[SyncedBuild, ...]
+
+    @property
+    def added(self) -> tuple[BuildTag, ...]:
+        """The builds that were not there before."""
+        return tuple(build.tag for build in self.builds if build.found is Found.ADDED)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Plain JSON form."""
+        return {"source": self.source, "builds": [build.to_json() for build in self.builds]}
+
+
+class Source(Protocol):
+    """A place that upstream builds come from."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages; holds no credentials."""
+
+    def known(self) -> tuple[BuildTag, ...]:
+        """The builds it has, ascending."""
+
+    def sync(self, tags: Sequence[BuildTag], progress: Progress = no_progress) -> SyncReport:
+        """Bring builds into the history: objects first, checked, then the tag.
+
+        Builds that are there already cost no network. Killed at any point, the next call goes on.
+
+        Raises:
+            UnknownBuild: the source does not have one of them; nothing is fetched.
+            TreeMismatch: its files are not the pinned ones, or not those of the tag that is here already.
+            DiskFull: no room; tags that were complete stay.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpstreamState:
+    """Where the base stands among upstream's builds.
+
+    `behind_builds` counts the known builds after the base; `behind_numbers` is the distance in build numbers.
+    """
+
+    base: BuildTag
+    known: tuple[BuildTag, ...]
+    local: tuple[BuildTag, ...]
+    newest: BuildTag | None
+    behind_builds: int
+    behind_numbers: int
+
+
+def local_builds(git: Git) -> tuple[BuildTag, ...]:
+    """The builds that the history has, ascending."""
+    return build_tags(git.tags("b*"))
+
+
+def state(source: Source, git: Git, base: BuildTag) -> UpstreamState:
+    """Compare the base with what the source knows and what the history has."""
+    return compare(base, known=source.known(), local=local_builds(git))
+
+
+def compare(base: BuildTag, *, known: tuple[BuildTag, ...], local: tuple[BuildTag, ...]) -> UpstreamState:
+    """The pure part of `state`: builds that are only local count as known to us, too."""
+    newer = {tag for tag in (*known, *local) if tag > base}
+    newest = max((*known, *local), default=None)
+    return UpstreamState(
+        base=base,
+        known=known,
+        local=local,
+        newest=newest,
+        behind_builds=len(newer),
+        behind_numbers=max(newer).number - base.number if newer else 0,
+    )
+
+
+def require_known(tags: Iterable[BuildTag], known: Sequence[BuildTag], *, source: str) -> None:
+    """Refuse builds that a source does not have, all of them in one message.
+
+    Raises:
+        UnknownBuild: names them and what is near.
+    """
+    unknown = sorted(set(tags) - set(known))
+    if unknown:
+        names = ", ".join(str(tag) for tag in unknown)
+        raise UnknownBuild(f"{source} does not have {names}; {_near(unknown[0], known)}")
+
+
+def _near(tag: BuildTag, known: Sequence[BuildTag]) -> str:
+    if not known:
+        return "it has no builds at all"
+    close = sorted(sorted(known, key=lambda other: abs(other.number - tag.number))[:4])
+    return f"it has {len(known)} builds, near that: {', '.join(str(other) for other in close)}"
+
+
+def check_tree(tag: BuildTag, found: str, expected: Mapping[str, str | None]) -> None:
+    """Hold a build's tree against what others say it is.
+
+    Args:
+        tag: the build.
+        found: its tree id at the source.
+        expected: tree id by who says so; None where nobody does.
+
+    Raises:
+        TreeMismatch: names both ids and who holds which.
+    """
+    for who, tree in expected.items():
+        if tree is not None and tree != found:
+            raise TreeMismatch(f"{tag}: the source's tree is {found}, {who} is {tree}")
