@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ci.errors import ForeignServer, ServerDied, ServerLate, ServerProblem, ServerUnlike
 from ci.llama.client import Client, Health, Props
+from ci.llama.reply import Reply, Request
 from ci.llama.spec import LOOPBACK, SERVER_PROGRAM, Scenario, server_argv
 from ci.process import Running, scrubbed_env
 
@@ -66,6 +67,15 @@ class LlamaServer:
     def degraded(self) -> tuple[str, ...]:
         """Log lines saying that the server runs something smaller than asked; empty when it does as asked."""
         return degraded_lines(self.log_path.read_text("utf-8", "replace"), gpu_layers=self.scenario.gpu_layers)
+
+    @property
+    def build_info(self) -> str:
+        """The build that it says it is, `bNNNN-<commit>`."""
+        return self.props.build_info
+
+    def complete(self, request: Request) -> Reply:
+        """Ask it; see :meth:`ci.llama.client.Client.complete`."""
+        return self.client.complete(request)
 
     def require_as_asked(self) -> None:
         """Refuse to measure a server that runs something smaller than asked.
