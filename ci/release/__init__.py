@@ -1,0 +1,1 @@
+"""What a release says about itself: its id, its manifest, its notes."""

@@ -1,0 +1,95 @@
+"""`report.html`: one self-contained file that explains a release to the person who downloads it.
+
+The one door to jinja2; every text is escaped by the template engine, and the page may load nothing from outside.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from ci.files import sha256_bytes
+from ci.outcome import JsonValue, Verdict
+from ci.release.manifest import Manifest, fixed_digest
+from ci.report import words
+from ci.report.plots import description, ratio_plot
+from ci.report.summary import summarise
+
+TEMPLATES = Path(__file__).parent
+EVIDENCE_LIMIT = 2000
+"""Characters of one evidence value on the page; the manifest holds the whole."""
+
+
+def render_page(manifest: Manifest) -> str:
+    """The report of a release as one HTML file: same manifest, same bytes.
+
+    Raises:
+        ConfigProblem: the throughput figures are not of the agreed form.
+    """
+    summary = summarise(manifest)
+    return render_template(
+        TEMPLATES,
+        "report.html.jinja",
+        {
+            "summary": summary,
+            "fixed": manifest.fixed,
+            "measured": manifest.measured,
+            "fixed_digest": fixed_digest(manifest.fixed),
+            # the plot is our own SVG, its labels escaped by matplotlib
+            "plot": Markup(ratio_plot(summary.scenarios)),  # noqa: S704
+            "plot_words": description(summary.scenarios),
+            "mark": verdict_mark,
+        },
+        filters={"evidence": evidence_text},
+        finalize=lambda value: words.visible(value) if type(value) is str else value,
+        autoescape=True,
+    )
+
+
+def render_template(
+    folder: Path,
+    name: str,
+    values: Mapping[str, object],
+    *,
+    filters: Mapping[str, Callable[..., object]],
+    finalize: Callable[[object], object],
+    autoescape: bool,
+) -> str:
+    """Fill a template.
+
+    Args:
+        folder: where the template stands.
+        name: its file name.
+        values: what it may use; an unknown name in the template is an error.
+        filters: added to the spelling filters (percent, signed, size, duration, one_line, sentence).
+        finalize: applied to every value before it is written.
+        autoescape: escape values for HTML.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        autoescape=autoescape,  # noqa: S701 - off only for Markdown, whose `finalize` escapes
+        finalize=finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    spelling = (words.percent, words.signed, words.size, words.duration, words.one_line, words.sentence)
+    environment.filters.update({function.__name__: function for function in spelling} | dict(filters))
+    return environment.get_template(name).render(**values)
+
+
+def evidence_text(value: JsonValue) -> str:
+    """An evidence value as text: words as they are, anything else as JSON; long ones are cut visibly."""
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+    if len(text) <= EVIDENCE_LIMIT:
+        return text
+    digest = sha256_bytes(text.encode("utf-8", "surrogatepass"))
+    return f"{text[:EVIDENCE_LIMIT]} ... ({len(text)} characters, sha256 {digest:.12}; all of it in manifest.json)"
+
+
+def verdict_mark(verdict: Verdict | None) -> str:
+    """A sign beside the word, so that colour is never the only carrier."""
+    return {Verdict.PASS: "\u2713", Verdict.FAIL: "\u2717", Verdict.UNPROVEN: "?"}[verdict] if verdict else ""

@@ -1,0 +1,218 @@
+"""The manifest in plain words: one verdict, one headline, and every gate behind them.
+
+A suite that left no evidence, or evidence about other builds, counts as UNPROVEN: nothing passes by absence.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+from ci.config import Field, Model, parse
+from ci.outcome import GateResult, Verdict, combine
+from ci.release.manifest import Fixed, Manifest, SuiteEvidence
+from ci.report.words import one_line, percent, sentence, shortened, signed
+
+REQUIRED_SUITES = ("parity", "throughput")
+LISTED_SCENARIOS = 2
+"""The headline names this many scenarios; of more it gives the least and the greatest gain."""
+NAME_LIMIT = 60
+REASON_LIMIT = 200
+
+LogRatio = Annotated[float, Field(ge=-20, le=20)]
+"""A factor of e^20 between two builds is a broken clock, not a speed."""
+Gates: TypeAlias = tuple[GateResult, ...]
+
+
+class ScenarioFigure(Model, extra="ignore"):
+    """Throughput of one scenario: paired log ratios of tokens per second, speed over stock.
+
+    `low` and `high` bound `log_ratio` with 95 % confidence; `raw` holds one log ratio per pair.
+    A scenario that `claims` nothing is measured to see that it got no slower.
+    """
+
+    scenario: str
+    claims: bool = True
+    pairs: int
+    log_ratio: LogRatio
+    low: LogRatio
+    high: LogRatio
+    raw: tuple[LogRatio, ...] = ()
+    stock_tok_s: float | None = None
+    speed_tok_s: float | None = None
+    acceptance: float | None = None
+    mean_accepted_length: float | None = None
+
+    @property
+    def words(self) -> str:
+        """The gain with its interval: `+8.4 % (95 % interval +6.1 to +10.9)`."""
+        return f"{percent(self.log_ratio)} (95 % interval {signed(self.low)} to {signed(self.high)})"
+
+    @property
+    def short_name(self) -> str:
+        """The scenario's name for headlines and plots."""
+        return shortened(one_line(self.scenario), NAME_LIMIT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteSummary:
+    """One suite's gates with their combined verdict."""
+
+    suite: str
+    profile: str
+    gates: Gates
+
+    @property
+    def verdict(self) -> Verdict:
+        """FAIL beats UNPROVEN beats PASS."""
+        return combine(gate.verdict for gate in self.gates)
+
+    @property
+    def because(self) -> str:
+        """The reason of the first gate that decided the verdict."""
+        return next(
+            (one_line(gate.reason) for gate in self.gates if gate.verdict is self.verdict), "no gate answered"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What a reader should know first."""
+
+    release: str
+    verdict: Verdict
+    headline: str
+    suites: tuple[SuiteSummary, ...]
+    scenarios: tuple[ScenarioFigure, ...]
+
+    @property
+    def unproven(self) -> tuple[tuple[str, GateResult], ...]:
+        """Suite and gate of everything that has no proof."""
+        return tuple(self._gates_with(Verdict.UNPROVEN))
+
+    @property
+    def failed(self) -> tuple[tuple[str, GateResult], ...]:
+        """Suite and gate of everything that was refuted."""
+        return tuple(self._gates_with(Verdict.FAIL))
+
+    def _gates_with(self, verdict: Verdict) -> Iterator[tuple[str, GateResult]]:
+        for suite in self.suites:
+            yield from ((suite.suite, gate) for gate in suite.gates if gate.verdict is verdict)
+
+
+def summarise(manifest: Manifest) -> Summary:
+    """The summary of a release.
+
+    Raises:
+        ConfigProblem: the throughput figures are not of the agreed form.
+    """
+    suites = tuple(_suites(manifest))
+    scenarios = scenario_figures(manifest.measured.suite("throughput"))
+    return Summary(
+        release=manifest.fixed.release,
+        verdict=combine(suite.verdict for suite in suites),
+        headline=headline(suites, scenarios, manifest.measured.suite("parity")),
+        suites=suites,
+        scenarios=scenarios,
+    )
+
+
+def scenario_figures(evidence: SuiteEvidence | None) -> tuple[ScenarioFigure, ...]:
+    """The throughput figures, one per scenario; none when the suite left none.
+
+    Raises:
+        ConfigProblem: figures are there but not of the agreed form; lists every fault.
+    """
+    if evidence is None:
+        return ()
+    rows = evidence.figures.get("scenarios", [])
+    return tuple(parse(ScenarioFigure, row, source=f"{evidence.suite} figures") for row in rows)
+
+
+def _suites(manifest: Manifest) -> Iterator[SuiteSummary]:
+    found = {evidence.suite: evidence for evidence in manifest.measured.suites}
+    for name in dict.fromkeys((*REQUIRED_SUITES, *found)):
+        evidence = found.get(name)
+        profile = evidence.profile if evidence else manifest.measured.profile
+        yield SuiteSummary(suite=name, profile=profile, gates=_gates(name, evidence, manifest.fixed))
+
+
+def _gates(name: str, evidence: SuiteEvidence | None, fixed: Fixed) -> Gates:
+    if evidence is None or not evidence.gates:
+        return (_unproven(f"the {name} suite left no evidence"),)
+    doubts = tuple(_unproven(doubt) for doubt in _doubts(evidence, fixed))
+    return (*(gate.result() for gate in evidence.gates), *doubts)
+
+
+def _unproven(reason: str) -> GateResult:
+    return GateResult(gate="evidence", verdict=Verdict.UNPROVEN, reason=reason)
+
+
+def _doubts(evidence: SuiteEvidence, fixed: Fixed) -> Iterator[str]:
+    """Why evidence may be about something else than this release."""
+    stock, speed = evidence.stock, evidence.speed
+    if stock is None or speed is None:
+        yield "the suite did not get as far as loading both builds"
+        return
+    if stock.digest == speed.digest:
+        yield "the same build ran on both sides"
+    if speed.label != fixed.release:
+        yield f"the evidence is about build {speed.label!r}, not {fixed.release}"
+    if stock.label != fixed.upstream.tag:
+        yield f"the control was build {stock.label!r}, not unpatched {fixed.upstream.tag}"
+    if speed.digest not in {archive.content_digest for archive in fixed.archives}:
+        yield f"the build that ran ({speed.digest:.12}) is in none of the archives"
+    if evidence.suite == "throughput" and not evidence.figures.get("scenarios"):
+        yield "the throughput suite left no figures"
+
+
+def headline(
+    suites: Sequence[SuiteSummary], scenarios: Sequence[ScenarioFigure], parity_evidence: SuiteEvidence | None
+) -> str:
+    """One or two sentences for someone who reads nothing else."""
+    by_name = {suite.suite: suite for suite in suites}
+    parity, throughput = by_name["parity"], by_name["throughput"]
+    if parity.verdict is Verdict.FAIL:
+        return f"Do not use: parity with stock failed: {_brief(parity)}"
+    gain = gain_words(scenarios)
+    if parity.verdict is Verdict.UNPROVEN:
+        return f"Not proven safe: {_brief(parity)}" + (f" Speed: {gain}." if gain else "")
+    compared = "; ".join(filter(None, (parity_words(parity, parity_evidence), gain)))
+    open_points = [suite for suite in suites if suite.verdict is not Verdict.PASS]
+    blame = (f" {suite.suite.capitalize()} {suite.verdict}: {_brief(suite)}" for suite in open_points)
+    return f"{_claim(throughput, scenarios)}: {compared}.{''.join(blame)}"
+
+
+def _brief(suite: SuiteSummary) -> str:
+    return sentence(shortened(suite.because, REASON_LIMIT))
+
+
+def _claim(throughput: SuiteSummary, scenarios: Sequence[ScenarioFigure]) -> str:
+    match throughput.verdict:
+        case Verdict.PASS:
+            claimed = [figure for figure in scenarios if figure.claims]
+            faster = bool(claimed) and all(figure.low > 0 for figure in claimed)
+            return "Safe and faster" if faster else "Safe and no slower"
+        case Verdict.FAIL:
+            slower = any(figure.high < 0 for figure in scenarios)
+            return "Safe but slower" if slower else "Safe but not fast enough"
+        case Verdict.UNPROVEN:
+            return "Safe, but a gain in speed is not proven"
+
+
+def parity_words(parity: SuiteSummary, evidence: SuiteEvidence | None) -> str:
+    """What the passed parity gates compared."""
+    figures = evidence.figures if evidence else {}
+    prompts, tokens = figures.get("prompts"), figures.get("tokens")
+    if prompts and tokens:
+        return f"token-identical to stock on {prompts} prompts x {tokens} tokens"
+    return f"{len(parity.gates)} parity gate(s) passed"
+
+
+def gain_words(scenarios: Sequence[ScenarioFigure]) -> str:
+    """The gains with their intervals; empty when nothing was measured."""
+    if len(scenarios) <= LISTED_SCENARIOS:
+        return "; ".join(f"{figure.words} on {figure.short_name}" for figure in scenarios)
+    least = min(scenarios, key=lambda figure: figure.log_ratio)
+    most = max(scenarios, key=lambda figure: figure.log_ratio)
+    ends = f"from {least.words} on {least.short_name} to {most.words} on {most.short_name}"
+    return f"{ends}, {len(scenarios)} scenarios"

@@ -1,0 +1,70 @@
+"""How values are spelled for people: signed percentages, sizes, durations, and text that is safe to show."""
+
+import math
+import unicodedata
+
+HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+"""Unicode categories that can hide or reorder what a reader sees (controls, bidi overrides, surrogates)."""
+KEPT = "\n\t"
+SIZE_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def visible(text: str) -> str:
+    """The text without characters that a reader cannot see; each becomes U+FFFD. Newlines and tabs stay."""
+    return "".join(
+        "\ufffd" if unicodedata.category(char) in HIDDEN and char not in KEPT else char
+        for char in text.replace("\r\n", "\n")
+    )
+
+
+def one_line(text: str) -> str:
+    """Visible text with every run of white space as one blank."""
+    return " ".join(visible(text).split())
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text, or its beginning and end around an ellipsis when it is longer than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    head = (limit - 1) * 2 // 3
+    return f"{text[:head]}\u2026{text[len(text) - (limit - 1 - head) :]}"
+
+
+def percent(log_ratio: float) -> str:
+    """A log ratio of speeds as a signed change: log(1.084) gives `+8.4 %`."""
+    return f"{signed(log_ratio)} %"
+
+
+def signed(log_ratio: float) -> str:
+    """A log ratio of speeds as a signed percentage without its unit; never `-0.0`."""
+    change = round(100 * math.expm1(log_ratio), 1)
+    return f"{change + 0.0:+.1f}"
+
+
+def sentence(text: str) -> str:
+    """The text as one line that ends with a full stop."""
+    line = one_line(text)
+    return line if line[-1:] in (".", "!", "?") else f"{line}."
+
+
+def size(count: int) -> str:
+    """Bytes in decimal units, three digits or so: `12.3 MB`."""
+    if count < 1000:
+        return f"{count} B"
+    power = min(int(math.log10(count) / 3 + 1e-9), len(SIZE_UNITS) - 1)
+    if count / 1000**power >= 999.95 and power + 1 < len(SIZE_UNITS):
+        power += 1
+    return f"{count / 1000**power:.1f} {SIZE_UNITS[power]}"
+
+
+def duration(seconds: float) -> str:
+    """Wall time: `0.4 s`, `12 s`, `3 min 05 s`, `1 h 02 min`."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"

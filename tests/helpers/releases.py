@@ -1,0 +1,133 @@
+"""Release manifests for tests: a realistic one, and ways to bend it."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from ci.config import parse
+from ci.outcome import JsonValue
+from ci.release.manifest import Manifest
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+RELEASE = "b11434-speed.3"
+STOCK_DIGEST = "1" * 64
+SPEED_DIGEST = "2" * 64
+GAINS = (0.081, 0.078, 0.093, 0.071, 0.088, 0.064, 0.079, 0.091)
+
+
+def gate(name: str, verdict: str = "PASS", reason: str = "as expected", **evidence: JsonValue) -> JsonObject:
+    return {"gate": name, "verdict": verdict, "reason": reason, "evidence": evidence}
+
+
+def scenario(name: str = "smollm2-135m, plain", shift: float = 0.0, **more: JsonValue) -> JsonObject:
+    raw = [gain + shift for gain in GAINS]
+    mean = sum(raw) / len(raw)
+    figures: JsonObject = {
+        "scenario": name,
+        "pairs": len(raw),
+        "log_ratio": mean,
+        "low": mean - 0.011,
+        "high": mean + 0.012,
+        "percent": 100 * math.expm1(mean),
+        "raw": raw,
+        "stock_tok_s": 61.2,
+        "speed_tok_s": 61.2 * math.exp(mean),
+        "acceptance": None,
+        "mean_accepted_length": None,
+    }
+    return figures | more
+
+
+def suite(name: str, gates: Sequence[JsonObject], figures: JsonObject | None = None, **more: JsonValue) -> JsonObject:
+    evidence: JsonObject = {
+        "suite": name,
+        "profile": "quick",
+        "stock": {"label": "b11434", "digest": STOCK_DIGEST},
+        "speed": {"label": RELEASE, "digest": SPEED_DIGEST},
+        "gates": list(gates),
+        "figures": figures or {},
+    }
+    return evidence | more
+
+
+def parity(verdict: str = "PASS", reason: str = "768 of 768 token ids equal") -> JsonObject:
+    gates = [
+        gate("greedy-tokens", verdict, reason, n_compared=768, n_expected=768, forks=[]),
+        gate("self-speculation", "PASS", "768 ids equal; 212 of 340 drafts accepted", n_compared=768, draft_n=340),
+        gate("exact-pair-argmax", "PASS", "2,048 tokens are the argmax chain", n_compared=2048),
+    ]
+    return suite("parity", gates, {"prompts": 12, "tokens": 64})
+
+
+def throughput(
+    verdict: str = "PASS", reason: str = "lower bound above zero", scenarios: Sequence[JsonValue] | None = None
+) -> JsonObject:
+    rows = [scenario(), scenario("exact-large, draft", 0.05, acceptance=0.62, mean_accepted_length=2.41)]
+    figures = {"scenarios": list(rows if scenarios is None else scenarios)}
+    return suite("throughput", [gate("gain", verdict, reason, pairs=8)], figures)
+
+
+def patch(name: str, subject: str, **more: JsonValue) -> JsonObject:
+    entry: JsonObject = {
+        "id": name,
+        "subject": subject,
+        "feature": "host-path",
+        "numerics": "bitwise",
+        "switch": f"LLAMA_ARG_{name.upper().replace('-', '_')}=off",
+        "targets": ["cpu"],
+        "sha256": "a" * 64,
+    }
+    return entry | more
+
+
+def archive(name: str, label: str, target: str = "cpu", digest: str = SPEED_DIGEST) -> JsonObject:
+    return {
+        "name": name,
+        "size": 23_456_789,
+        "sha256": "b" * 64,
+        "target": target,
+        "label": label,
+        "content_digest": digest,
+    }
+
+
+def document_parts(suites: Sequence[JsonValue] | None = None) -> dict[str, Any]:
+    """Plain JSON of a realistic release: `fixed` and `measured`."""
+    fixed = {
+        "release": RELEASE,
+        "upstream": {"tag": "b11434", "tree": "c" * 40},
+        "base_tag": "b11401",
+        "speed_tree": "d" * 40,
+        "recipe": "cpu-1",
+        "compiler": "c++ (Debian 12.2.0-14) 12.2.0",
+        "patches": [
+            patch("host-greedy-argmax", "server: take the argmax without sorting the vocabulary"),
+            patch("host-reuse-candidates", "sampling: keep one candidate array per slot", about="It was built anew."),
+            patch("hybrid-exact", "server: restore hybrid state", switch=None, numerics="repair rollback"),
+        ],
+        "archives": [
+            archive("llama-b11434-speed.3-bin-linux-cpu-x64.tar.gz", RELEASE),
+            archive("llama-b11434-bin-linux-cpu-x64.tar.gz", "b11434", digest=STOCK_DIGEST),
+            archive("llama-b11434-speed.3-source.tar.gz", RELEASE, "source", "e" * 64),
+        ],
+        "models": [{"id": "smollm2-135m-q4_1", "sha256": "f" * 64}],
+    }
+    measured = {
+        "profile": "quick",
+        "created": "2026-11-30T16:30:00Z",
+        "machine": {"cpu": "Example CPU @ 2.40GHz", "cores": 2, "memory_gb": 7.8, "system": "Linux 6.1, glibc 2.36"},
+        "suites": list([parity(), throughput()] if suites is None else suites),
+        "stages": [
+            {"stage": "sync", "outcome": "done", "seconds": 41.2},
+            {"stage": "build", "outcome": "done", "seconds": 613.0},
+            {"stage": "parity", "outcome": "done", "verdict": "PASS", "seconds": 95.0},
+            {"stage": "throughput", "outcome": "done", "verdict": "PASS", "seconds": 128.5},
+        ],
+    }
+    return {"fixed": fixed, "measured": measured}
+
+
+def manifest(suites: Sequence[JsonValue] | None = None, **fixed: JsonValue) -> Manifest:
+    """A realistic manifest; keyword arguments replace parts of `fixed`."""
+    parts = document_parts(suites)
+    return parse(Manifest, {"fixed": parts["fixed"] | fixed, "measured": parts["measured"]}, source="test")
