@@ -21,6 +21,8 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 KILLED_CODES = frozenset({137, -9})
+SILENT_CODE = 255
+"""ccache's exit code when the compiler that it started was killed; then nothing is printed at all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +79,7 @@ def explain(lines: Sequence[str], *, code: int) -> Failure:
     """
     blocks = _failed_blocks(lines)
     said = [line for _, _, block in blocks for line in block] or list(lines)
-    codes = {code, *(failed_code for failed_code, _, _ in blocks)}
+    codes = {code, *(137 if failed == SILENT_CODE and not block else failed for failed, _, block in blocks)}
     return Failure(cause=_cause(said, codes), step=blocks[0][1] if blocks else "", quotes=_quotes(said))
 
 

@@ -6,7 +6,6 @@ the digest of a build, is the same on every machine.
 
 import re
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,14 +86,13 @@ def recipe_for(target: Target, *, label: str, number: int) -> Recipe:
 def cmake_arguments(recipe: Recipe, *, source: Path, build: Path) -> tuple[str, ...]:
     """The recipe's part of the `cmake` command line for two real directories.
 
-    CMake hands compiler flags to a shell, so flags are quoted for it: a home directory may contain spaces.
+    CMake hands compiler flags to a shell, so folders in them are quoted: a home directory may contain spaces.
+    (Only the folder, not the whole flag: CMake strips quotes that stand around a whole value.)
     """
-    flags = shlex.join(_placed(recipe.flags, source=source, build=build))
-    names = [name for name, _ in recipe.options]
-    values = _placed([value for _, value in recipe.options], source=source, build=build)
-    options = [f"-D{name}={value}" for name, value in zip(names, values, strict=True)]
+    flags = " ".join(_placed(flag, shlex.quote(str(source)), shlex.quote(str(build))) for flag in recipe.flags)
+    options = [f"-D{name}={_placed(value, str(source), str(build))}" for name, value in recipe.options]
     return (*options, f"-DCMAKE_C_FLAGS={flags}", f"-DCMAKE_CXX_FLAGS={flags}")
 
 
-def _placed(words: Sequence[str], *, source: Path, build: Path) -> list[str]:
-    return [word.replace("{source}", str(source)).replace("{build}", str(build)) for word in words]
+def _placed(words: str, source: str, build: str) -> str:
+    return words.replace("{source}", source).replace("{build}", build)
