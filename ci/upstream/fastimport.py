@@ -80,8 +80,8 @@ def _store(git: Git, blobs: dict[str, bytes]) -> None:
 
 
 def _fast_import(git: Git, stream: bytes) -> None:
-    # unpackLimit 1: always one pack, which moves into the history as a whole; --done: a cut stream is an error
-    git("-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--done", stdin=stream + b"done\n")
+    # unpackLimit 0: always a pack, never loose files; --done: a cut stream is an error
+    git("-c", "fastimport.unpackLimit=0", "fast-import", "--quiet", "--done", stdin=stream + b"done\n")
 
 
 def _data(content: bytes) -> bytes:

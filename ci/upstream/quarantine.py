@@ -27,12 +27,20 @@ class Quarantine:
     git: Git
     history: Git
 
-    def admit(self) -> None:
-        """Give the history all objects that arrived here; index files move last, as a pack counts only with one."""
-        source, target = (repository.path / "objects" / "pack" for repository in (self.git, self.history))
-        packs = sorted(source.glob("pack-*"), key=lambda file: (file.suffix == ".idx", file.name))
-        for file in packs:
-            file.replace(target / file.name)
+    def admit(self, commit: str) -> None:
+        """Give the history all objects that arrived here, and make sure that it now has the whole of `commit`.
+
+        Raises:
+            CommandFailed: objects of the commit are missing; do not tag it.
+        """
+        source, target = (repository.path / "objects" for repository in (self.git, self.history))
+        # index files last: a pack counts only with one; loose objects live in folders of two hex digits
+        packs = sorted((source / "pack").glob("pack-*"), key=lambda file: (file.suffix == ".idx", file.name))
+        for file in (*source.glob("[0-9a-f][0-9a-f]/*"), *packs):
+            place = target / file.relative_to(source)
+            place.parent.mkdir(exist_ok=True)
+            file.replace(place)
+        self.history("rev-list", "--objects", "--quiet", commit)
 
 
 @contextlib.contextmanager

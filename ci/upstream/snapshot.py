@@ -135,7 +135,7 @@ class SnapshotSource:
         with quarantine(self.git) as side:
             made = import_archive(side, archive, pinned.tag)
             check_tree(pinned.tag, made.tree, {f"the pin for {pinned.file}": pinned.tree})
-            side.admit()
+            side.admit(made.commit)
         # the tag is the one write that others see; it comes last
         self.git.update_ref(pinned.tag.ref, made.commit, None)
         return made
