@@ -1,0 +1,97 @@
+"""Commits back to patch files, and a rebased series back to the queue.
+
+Export is deterministic: no versions, no object ids that depend on a repository, full index lines, no rename guesses.
+Importing what it wrote and exporting again gives the same bytes.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ci.errors import SeriesProblem
+from ci.git import Git
+from ci.series.order import BaseTag, Series
+from ci.series.patch import read_mail
+from ci.series.queue import BASE, RETIRED, SERIES, replace_queue
+from ci.series.replay import Absorbed, CommitOf, Rebased
+from ci.series.scratch import scratch_repository
+
+FORMAT = (
+    "format-patch",
+    "--stdout",
+    "-1",
+    "--zero-commit",
+    "--full-index",
+    "--no-stat",
+    "--no-signature",
+    "--no-renames",
+    "--binary",
+    "-N",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-attach",
+    "--no-thread",
+    "--diff-algorithm=myers",
+    "--indent-heuristic",
+    "--unified=3",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--subject-prefix=PATCH",
+)
+
+
+def export_commits(git: Git, commits: Sequence[CommitOf], *, work: Path) -> tuple[bytes, ...]:
+    """The patch file of each commit.
+
+    Raises:
+        Busy: a rebase or another export works in `work`.
+    """
+    with scratch_repository(git, work) as repo:  # there no attribute can call a text binary
+        return tuple(repo(*FORMAT, commit.commit).stdout for commit in commits)
+
+
+def new_queue(series: Series, rebased: Rebased, exported: Sequence[bytes], *, onto_tree: str) -> Mapping[str, bytes]:
+    """Every file of the queue after a rebase, by name (pure).
+
+    On a new base the revision starts at 1 and the commit, known for the old one only, is left out.
+    """
+    moved = rebased.onto != series.base.tag
+    base = BaseTag(tag=rebased.onto, tree=onto_tree, revision=1) if moved else series.base
+    files = {f"{commit.patch_id}.patch": raw for commit, raw in zip(rebased.commits, exported, strict=True)}
+    raws = {patch.id: patch.raw for patch in series.patches}
+    gone = {f"{RETIRED}/{a.patch_id}.patch": retired(raws[a.patch_id], a, series.base) for a in rebased.absorbed}
+    order = "".join(f"{name}\n" for name in files)
+    return {**files, **gone, SERIES: order.encode(), BASE: base_toml(base)}
+
+
+def retired(raw: bytes, absorbed: Absorbed, base: BaseTag) -> bytes:
+    """The patch with a note on why it went, where `git am` ignores it: between message and diff."""
+    diff = read_mail(raw).diff
+    note = f"---\nRetired: all of it is in {absorbed.build} (last carried on {base.tag}).\n".encode()
+    return raw.removesuffix(diff) + note + diff.removeprefix(b"---\n")
+
+
+def base_toml(base: BaseTag) -> bytes:
+    """`base.toml` of a base."""
+    commit = f'commit = "{base.commit}"\n' if base.commit else ""
+    return (
+        "# What the series stands on. `invoke rebase-upstream` writes this file.\n"
+        f'tag = "{base.tag}"\ntree = "{base.tree}"\nrevision = {base.revision}\n{commit}'
+    ).encode()
+
+
+def write_series(git: Git, patches_dir: Path, series: Series, rebased: Rebased, *, work: Path) -> None:
+    """Put a rebased series into the queue, whole across a kill (`ci.series.queue`).
+
+    Raises:
+        SeriesProblem: nothing is left to carry; the queue is as it was.
+        Busy: a rebase or another export works in `work`.
+        DiskFull: the queue is as it was.
+    """
+    if not rebased.commits:
+        raise SeriesProblem(
+            f"every patch of the series is in {rebased.onto}: nothing is left to carry",
+            hint=f"use upstream {rebased.onto} as it is, or add a patch to patches/",
+        )
+    exported = export_commits(git, rebased.commits, work=work)
+    onto_tree = git.tree_of(rebased.onto_commit) or ""
+    replace_queue(patches_dir, new_queue(series, rebased, exported, onto_tree=onto_tree))

@@ -1,0 +1,278 @@
+"""One patch file as a value: mail headers, message, trailers and touched paths, all read from bytes.
+
+Importing is git's own work (`ci.series.replay`); here only what a person or a check wants to know is read, by the
+rules of git-mailinfo(1). Hunks are never decoded: a source line in latin-1 must come out as it went in.
+"""
+
+import binascii
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from os import fsdecode
+from pathlib import Path
+
+from ci.series.trailers import Trailers, parse_trailers, read_trailers
+
+MBOX_LINE = re.compile(rb"^From .*\d?\d:\d\d:\d\d.* \d{4}\r?$", re.MULTILINE)
+"""What `git mailsplit` takes for the start of a mail; prose that begins with "From " has no clock in it."""
+
+HEADER = re.compile(rb"([!-9;-~]+):[ \t]*(.*)", re.DOTALL)
+ENCODED_WORD = re.compile(rb"=\?([!->@-~]+)\?([bBqQ])\?([!->@-~]*)\?=")
+IN_BODY = ("from", "date", "subject")
+PLAIN_ENCODINGS = ("", "7bit", "8bit", "binary")
+PATH_LINES = (b"--- ", b"+++ ", b"rename from ", b"rename to ", b"copy from ", b"copy to ")
+ESCAPES = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13, b'"': 34, b"\\": 92}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mail:
+    """The readable part of a patch mail: decoded metadata, and the diff as raw bytes."""
+
+    headers: tuple[tuple[str, str], ...]
+    author: str
+    date: str
+    subject: str
+    body: str
+    diff: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patch:
+    """A speed commit as it stands in the queue."""
+
+    id: str
+    path: Path
+    raw: bytes
+    subject: str
+    author: str
+    trailers: Trailers
+    files: tuple[str, ...]
+
+
+def parse_patch(path: Path, raw: bytes) -> Patch | tuple[str, ...]:
+    """Read one patch file.
+
+    Args:
+        path: where it lies; only its name is used.
+        raw: the whole file.
+
+    Returns:
+        The patch, or every fault in words (without the file name).
+    """
+    if b"\r\n" in raw[: raw.find(b"\n") + 1]:
+        return ("patch file has CRLF line ends (an editor or a checkout converted it): restore it from git",)
+    mail = read_mail(raw)
+    trailers = parse_trailers(read_trailers(mail.body))
+    faults = (*_mail_faults(raw, mail), *_diff_faults(mail.diff))
+    if isinstance(trailers, tuple):
+        return (*faults, *trailers)
+    if faults:
+        return faults
+    return Patch(
+        id=trailers.id,
+        path=path,
+        raw=raw,
+        subject=mail.subject,
+        author=mail.author,
+        trailers=trailers,
+        files=touched_files(mail.diff),
+    )
+
+
+def _mail_faults(raw: bytes, mail: Mail) -> Iterable[str]:
+    mails = len(MBOX_LINE.findall(raw))
+    if mails > 1:
+        yield f"holds {mails} mails: one file holds one patch"
+    if not re.fullmatch(r".*<[^<>\s]+@?[^<>\s]*>", mail.author):
+        yield f"From: {mail.author!r} is not 'Name <address>'"
+    if not mail.date:
+        yield "Date: missing header"
+    if not mail.subject:
+        yield "Subject: missing or empty header"
+    fields = dict(reversed(mail.headers))
+    encoding = fields.get("content-transfer-encoding", "")
+    if encoding.lower() not in PLAIN_ENCODINGS:
+        yield f"Content-Transfer-Encoding {encoding!r}: made by a mail program; export it with git format-patch"
+    if fields.get("content-type", "").lower().startswith("multipart/"):
+        yield "is a multipart mail: export it with git format-patch --no-attach"
+
+
+def _diff_faults(diff: bytes) -> Iterable[str]:
+    blocks = list(_blocks(diff))
+    if not blocks:
+        yield "carries no change: there is no 'diff --git' line"
+    for block in blocks:
+        if any(line.startswith(b"Binary files ") for line in block):
+            yield f"{', '.join(_paths_of(block))}: made without --binary, the new bytes are not in the patch"
+
+
+def read_mail(raw: bytes) -> Mail:
+    """Split a mail and decode its metadata as `git mailinfo -b` does; never fails, absent parts are empty."""
+    head, _, rest = (raw.partition(b"\n")[2] if raw.startswith(b"From ") else raw).partition(b"\n\n")
+    headers = tuple(_unfolded(head.split(b"\n")))
+    fields = dict(reversed(headers))
+    charset = _charset_of(fields.get("content-type", ""))
+    message, diff = _split_message(rest)
+    inner, body = _in_body_headers(message.split(b"\n"))
+    fields.update(inner)
+    return Mail(
+        headers=headers,
+        author=" ".join(fields.get("from", "").split()),
+        date=fields.get("date", ""),
+        subject=clean_subject(fields.get("subject", "")),
+        body=f"{clean_subject(fields.get('subject', ''))}\n\n{_decoded(body, charset)}",
+        diff=diff,
+    )
+
+
+def _unfolded(lines: list[bytes]) -> Iterator[tuple[str, str]]:
+    whole: list[bytes] = []
+    for line in lines:
+        if line[:1] in (b" ", b"\t") and whole:
+            whole[-1] += b" " + line.strip()
+        else:
+            whole.append(line.rstrip())
+    for line in whole:
+        match = HEADER.fullmatch(line)
+        if match:
+            yield match[1].decode("ascii").lower(), decode_words(match[2])
+
+
+def decode_words(value: bytes) -> str:
+    """A header value with its RFC 2047 words decoded; unknown charsets and raw bytes never fail."""
+    pieces: list[tuple[bytes, str]] = []
+    end = 0
+    for word in ENCODED_WORD.finditer(value):
+        gap = value[end : word.start()]
+        if gap.strip() or end == 0:  # blanks between two encoded words mean nothing
+            pieces.append((gap, ""))
+        charset = word[1].decode("ascii").lower()
+        before = pieces.pop()[0] if pieces[-1][1] == charset else b""  # a character may be cut in two
+        pieces.append((before + _word_bytes(word), charset))
+        end = word.end()
+    return "".join(_decoded(data, charset or "utf-8") for data, charset in (*pieces, (value[end:], "")))
+
+
+def _word_bytes(word: re.Match[bytes]) -> bytes:
+    try:
+        return binascii.a2b_base64(word[3]) if word[2] in b"bB" else binascii.a2b_qp(word[3], header=True)
+    except binascii.Error:
+        return word[0]
+
+
+def _decoded(data: bytes, charset: str) -> str:
+    for name in (charset, "utf-8"):
+        try:
+            return data.decode(name)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return data.decode("latin-1")
+
+
+def _charset_of(content_type: str) -> str:
+    match = re.search(r"charset\s*=\s*\"?([\w.:-]+)", content_type, re.IGNORECASE)
+    return match[1] if match else "utf-8"
+
+
+def _split_message(rest: bytes) -> tuple[bytes, bytes]:
+    """The commit message, and everything from the line that ends it."""
+    match = re.search(rb"^(?:---[ \t\r]*$|--- (?=\S)|diff -|Index: )", rest, re.MULTILINE)
+    return (rest[: match.start()], rest[match.start() :]) if match else (rest, b"")
+
+
+def _in_body_headers(lines: list[bytes]) -> tuple[dict[str, str], bytes]:
+    """From, Date and Subject lines on top of the message: they win over the mail's own (git-am(1))."""
+    start = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
+    end = start
+    while end < len(lines) and (_names_in_body(lines[end]) or (end > start and lines[end][:1] in (b" ", b"\t"))):
+        end += 1
+    return dict(_unfolded(lines[start:end])), b"\n".join(lines[end:])
+
+
+def _names_in_body(line: bytes) -> bool:
+    match = HEADER.fullmatch(line)
+    return match is not None and match[1].decode("ascii").lower() in IN_BODY
+
+
+def clean_subject(text: str) -> str:
+    """A subject without `Re:` and `[PATCH n/m]`; other brackets such as `[CUDA]` stay (git-am --keep-non-patch)."""
+    kept = ""
+    while True:
+        text = text.lstrip(" \t:")
+        if text[:3].lower() == "re:":
+            text = text[3:]
+        elif text.startswith("[") and "]" in text:
+            bracket, _, text = text.partition("]")
+            if "PATCH" not in bracket:
+                space = text[:1] if text[:1].isspace() else ""
+                kept, text = f"{kept}{bracket}]{space}", text[len(space) :]
+        else:
+            return " ".join(f"{kept}{text}".split())
+
+
+def touched_files(diff: bytes) -> tuple[str, ...]:
+    """Every path that the diff names, old and new, sorted; undecodable bytes as surrogates (os.fsencode inverts)."""
+    return tuple(sorted({path for block in _blocks(diff) for path in _paths_of(block)}))
+
+
+def changed_lines(diff: bytes) -> Iterator[tuple[str, bytes]]:
+    """Each added and removed line of a diff, with its sign, and the path that it belongs to."""
+    for block in _blocks(diff):
+        path = _paths_of(block)[-1]
+        begin = next((at for at, line in enumerate(block) if line.startswith(b"@@ ")), len(block))
+        yield from ((path, line) for line in block[begin:] if line[:1] in (b"+", b"-"))
+
+
+def _blocks(diff: bytes) -> Iterator[list[bytes]]:
+    """Lines of each file's diff. A hunk's lines begin with blank, plus, minus or backslash: no confusion."""
+    block: list[bytes] = []
+    for line in diff.split(b"\n"):
+        if line.startswith(b"diff --git "):
+            if block:
+                yield block
+            block = [line]
+        elif block:
+            block.append(line)
+    if block:
+        yield block
+
+
+def _paths_of(block: list[bytes]) -> tuple[str, ...]:
+    found: set[bytes] = set()
+    for line in block[1:]:
+        if line.startswith((b"@@ ", b"GIT binary patch")):
+            break
+        prefix = next((p for p in PATH_LINES if line.startswith(p)), None)
+        if prefix:
+            found.add(_one_path(line[len(prefix) :], stripped=prefix in (b"--- ", b"+++ ")))
+    named = found - {b""} or set(_same_name_twice(block[0].removeprefix(b"diff --git ")))
+    return tuple(sorted(fsdecode(path) for path in named))
+
+
+def _one_path(text: bytes, *, stripped: bool) -> bytes:
+    """A path as git prints it: perhaps quoted, perhaps with `a/` in front, a tab after names with blanks."""
+    path = unquote(text) if text.startswith(b'"') else text.split(b"\t")[0]
+    if path == b"/dev/null":
+        return b""
+    return path.partition(b"/")[2] if stripped else path
+
+
+def _same_name_twice(text: bytes) -> tuple[bytes, ...]:
+    """The name in `a/NAME b/NAME`: without a rename both are one, so the middle is where they part."""
+    if text.startswith(b'"'):
+        return (_one_path(text, stripped=True),)
+    half = text[: len(text) // 2]
+    return (_one_path(half, stripped=True),)
+
+
+def unquote(text: bytes) -> bytes:
+    """Undo git's C-style quoting up to the closing quote; inverse of `core.quotePath`."""
+    inner = re.match(rb'"((?:[^"\\]|\\.)*)"', text)
+    if not inner:
+        return text
+    return re.sub(rb"\\([0-7]{3}|.)", _unescaped, inner[1])
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    code = match[1]
+    return bytes([int(code, 8) & 0xFF if len(code) == 3 else ESCAPES.get(code, code[0])])

@@ -1,0 +1,65 @@
+"""A private repository to work in: it borrows another one's objects and disappears with everything in it.
+
+The borrowed repository gets no branch, no worktree entry, and no object before `hand_over`. Attributes of the trees
+are switched off here, so no `.gitattributes` can choose a merge driver or change bytes on the way in or out.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from ci.files import exclusive, remove_tree
+from ci.git import Git
+
+PREFIX = "series-"
+LOCK = "series.lock"
+RESULT = "refs/heads/result"
+
+MARKER_SIZE = 23
+"""Length of conflict markers: no source file holds such a line of its own."""
+
+ATTRIBUTES = (
+    "* !text !crlf !eol !filter !ident !working-tree-encoding !merge !diff !whitespace !export-subst"
+    f" conflict-marker-size={MARKER_SIZE}\n"
+)
+"""`info/attributes` beats every `.gitattributes`: each attribute that touches bytes is back to unspecified."""
+
+
+@contextlib.contextmanager
+def scratch_repository(git: Git, work: Path) -> Iterator[Git]:
+    """A fresh repository with a work tree in `work` that sees the objects of `git`; gone when the block ends.
+
+    What an earlier, killed run left is removed first.
+
+    Raises:
+        Busy: another rebase or export works in the same directory.
+    """
+    with exclusive(work / LOCK):
+        for left in work.glob(f"{PREFIX}*"):
+            remove_tree(left)
+        place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=work))
+        try:
+            yield _initialised(place, borrowed=_objects_of(git))
+        finally:
+            remove_tree(place)
+
+
+def _objects_of(git: Git) -> Path:
+    return Path(git("rev-parse", "--path-format=absolute", "--git-path", "objects").text)
+
+
+def _initialised(place: Path, *, borrowed: Path) -> Git:
+    repo = Git(path=place)
+    repo("init", "--quiet", ".")
+    info = place / ".git" / "info"
+    info.mkdir(exist_ok=True)
+    (place / ".git" / "objects" / "info" / "alternates").write_text(f"{borrowed}\n", encoding="utf-8")
+    (info / "attributes").write_text(ATTRIBUTES, encoding="utf-8")
+    return repo
+
+
+def hand_over(repo: Git, git: Git, commit: str) -> None:
+    """Copy a commit and what it needs into the borrowed repository, as objects without a name."""
+    repo("update-ref", RESULT, commit)
+    git("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", repo.path, RESULT)
