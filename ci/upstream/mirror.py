@@ -1,0 +1,187 @@
+"""Upstream builds from a git remote: any URL or path, of which only the build tags are taken.
+
+A remote is foreign ground: its address may only be https, ssh or a local path, its tag names count only when they
+have the shape of a build, and its objects pass a quarantine. No hooks, no submodules, no shallow or partial history
+(a three-way merge needs every blob). The address never stands on a command line, so passwords in it stay out of
+process lists; messages show it without them.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ci.errors import CommandFailed, SourceUnreachable, UsageProblem
+from ci.git import Git
+from ci.process import Completed
+from ci.redact import without_credentials
+from ci.upstream.quarantine import Quarantine, quarantine
+from ci.upstream.source import Found, Progress, SyncedBuild, SyncReport, check_tree, no_progress, require_known
+from ci.upstream.tags import REF_PREFIX, BuildTag, build_tags
+
+SCHEMES = ("https", "ssh", "file")
+ASIDE_PREFIX = "refs/mirror/"
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+_HELPER = re.compile(r"[A-Za-z0-9+.-]+::")
+_SSH_SHORT = re.compile(r"(?:[^/:@]+@)?(\[[^/\]]*\]|[^/:]+):(?!/)?.*", re.DOTALL)
+_PASSED = ("SSH_AUTH_SOCK", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy",
+           "GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR")  # fmt: skip
+_REMOTE = "upstream"
+
+
+def checked_address(address: str) -> str:
+    """The address of a remote, when it is of a kind that we talk to.
+
+    Raises:
+        UsageProblem: looks like an option, names a transport helper or another protocol, or holds control characters.
+    """
+    shown = without_credentials(address)
+    if not address or address.startswith("-"):
+        raise _refused(shown, "is empty or begins with a dash")
+    if not address.isprintable():
+        raise _refused(shown.encode("unicode_escape").decode(), "holds control characters")
+    if _HELPER.match(address):
+        raise _refused(shown, "names a transport helper")
+    scheme = _SCHEME.fullmatch(address)
+    if scheme and scheme[1] not in SCHEMES:
+        raise _refused(shown, f"uses {scheme[1]}, not one of {', '.join(SCHEMES)}")
+    if _host(address, scheme).startswith("-"):
+        raise _refused(shown, "has a host that begins with a dash")
+    return address
+
+
+def _host(address: str, scheme: "re.Match[str] | None") -> str:
+    if scheme:
+        return scheme[2].partition("/")[0].rpartition("@")[2]
+    short = _SSH_SHORT.fullmatch(address)
+    return short[1] if short else ""
+
+
+def _refused(shown: str, why: str) -> UsageProblem:
+    return UsageProblem(
+        f"git remote {shown!r} {why}", hint="give an https:// or ssh:// address, or the path of a repository"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MirrorSource:
+    """A git remote as a source of builds.
+
+    Attributes:
+        git: the history.
+        address: URL or path; checked on construction.
+        pins: tree ids that builds must have, where known (the snapshot lock's).
+        environ: environment to take proxies and the ssh agent from.
+    """
+
+    git: Git
+    address: str
+    pins: Mapping[BuildTag, str] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    def __post_init__(self) -> None:
+        checked_address(self.address)
+
+    @property
+    def name(self) -> str:
+        """What to call it, without credentials."""
+        return f"the git remote {without_credentials(self.address)}"
+
+    def known(self) -> tuple[BuildTag, ...]:
+        """The builds among the remote's tags, ascending; other names are passed over.
+
+        Raises:
+            SourceUnreachable: the remote does not answer, or is no git repository.
+        """
+        listing = self._talk(self.git, "ls-remote", "--tags", "--refs", _REMOTE).text
+        refs = (line.partition("\t")[2] for line in listing.splitlines())
+        return build_tags(ref.removeprefix(REF_PREFIX) for ref in refs if ref.startswith(REF_PREFIX))
+
+    def sync(self, tags: Sequence[BuildTag], progress: Progress = no_progress) -> SyncReport:
+        """See `ci.upstream.source.Source.sync`; builds already in the history keep their commits.
+
+        Raises:
+            UnknownBuild: the remote does not have one of them; nothing is fetched.
+            SourceUnreachable: the remote does not answer.
+            TreeMismatch: a tree is not the pinned one.
+            DiskFull: no room; nothing new is visible.
+        """
+        wanted = sorted(set(tags))
+        missing = [tag for tag in wanted if self.git.commit_of(tag.ref) is None]
+        if missing:
+            require_known(missing, self.known(), source=self.name)
+        started = time.monotonic()
+        added = self._add(missing, progress) if missing else {}
+        share = (time.monotonic() - started) / max(1, len(added))
+        builds = tuple(self._report(tag, added, share) for tag in wanted)
+        return SyncReport(source=self.name, builds=builds)
+
+    def fetch_aside(self, tag: BuildTag) -> str:
+        """Bring one build in beside the tag of the same name, to compare the two; returns the commit id.
+
+        Raises:
+            UnknownBuild: the remote does not have it.
+            SourceUnreachable: the remote does not answer.
+        """
+        require_known([tag], self.known(), source=self.name)
+        aside = f"{ASIDE_PREFIX}{tag}"
+        with self._fetched([tag]) as (side, commits):
+            side.admit(commits[tag])
+        self.git.update_ref(aside, commits[tag], self.git.resolve(aside))
+        return commits[tag]
+
+    def _report(self, tag: BuildTag, added: Mapping[BuildTag, str], seconds: float) -> SyncedBuild:
+        commit, tree = self.git.commit_of(tag.ref), self.git.tree_of(tag.ref)
+        assert commit is not None and tree is not None  # noqa: S101, PT018 - present before, or added by us
+        check_tree(tag, tree, {"the pin": self.pins.get(tag)})
+        new = tag in added
+        found = Found.ADDED if new else Found.PRESENT
+        return SyncedBuild(tag=tag, found=found, tree=tree, commit=commit, seconds=seconds if new else 0.0)
+
+    def _add(self, tags: Sequence[BuildTag], progress: Progress) -> dict[BuildTag, str]:
+        progress(0, None, f"fetching {len(tags)} build(s) from {self.name}")
+        with self._fetched(tags) as (side, commits):
+            for tag, commit in commits.items():
+                check_tree(tag, str(side.git.tree_of(commit)), {"the pin": self.pins.get(tag)})
+            for commit in commits.values():
+                side.admit(commit)
+        for done, (tag, commit) in enumerate(commits.items(), 1):
+            self.git.update_ref(tag.ref, commit, None)
+            progress(done, len(commits), f"{tag}: added")
+        return commits
+
+    @contextmanager
+    def _fetched(self, tags: Sequence[BuildTag]) -> Iterator[tuple[Quarantine, dict[BuildTag, str]]]:
+        """The commits of some builds, fetched into a quarantine."""
+        with quarantine(self.git) as side:
+            wanted = [f"+{tag.ref}:{tag.ref}" for tag in tags]
+            quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+            # unpackLimit 1: always one pack, which moves into the history as a whole
+            self._talk(side.git, "-c", "fetch.unpackLimit=1", "fetch", *quiet, _REMOTE, *wanted)
+            yield side, {tag: self._commit_at(side.git, tag) for tag in tags}
+
+    def _commit_at(self, git: Git, tag: BuildTag) -> str:
+        commit = git.commit_of(tag.ref)
+        if commit is None:
+            raise SourceUnreachable(f"{self.name}: its tag {tag} is not a commit")
+        return commit
+
+    def _talk(self, git: Git, *words: str) -> Completed:
+        try:
+            return git(*words, env=self._environment())
+        except CommandFailed as failed:
+            raise SourceUnreachable(f"{self.name}: {without_credentials(failed.message)}") from None
+
+    def _environment(self) -> dict[str, str]:
+        is_path = not _SCHEME.fullmatch(self.address) and not _SSH_SHORT.fullmatch(self.address)
+        url = str(Path(self.address).resolve()) if is_path else self.address
+        configured = {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": f"remote.{_REMOTE}.url",
+            "GIT_CONFIG_VALUE_0": url,
+            "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+        }
+        return {**{name: self.environ[name] for name in _PASSED if name in self.environ}, **configured}
