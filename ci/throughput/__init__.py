@@ -1,0 +1,1 @@
+"""How fast is one build against another: randomised pairs, log ratios, intervals, verdicts."""

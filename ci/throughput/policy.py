@@ -1,0 +1,91 @@
+"""The numbers of the throughput gate that someone may argue about, each with its reason."""
+
+import math
+import re
+from dataclasses import dataclass
+
+from ci.errors import ConfigProblem
+
+SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
+
+
+def parse_share(text: str) -> float:
+    """A share such as `3 %` as a fraction between 0 and 1, both excluded.
+
+    Raises:
+        ConfigProblem: no number with a percent sign, or out of range. A number without a unit is never guessed at:
+            elsewhere `5` has meant five seconds, and a gate that compares with five seconds never fires.
+    """
+    found = SHARE.fullmatch(text.strip())
+    share = float(found[1]) / 100 if found else math.nan
+    if not 0 < share < 1:
+        raise ConfigProblem(f"share {text!r}: expected a number with a unit between 0 % and 100 %, such as '3 %'")
+    return share
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """One moment at which the gate may decide: after so many pairs, at such a one-sided error level."""
+
+    pairs: int
+    alpha: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """Numbers of one profile.
+
+    Attributes:
+        margin: loss of tokens/s that we call a regression (lower tokens/s is worse).
+        looks: when to decide. The error levels are spent, not reused: their sum bounds the chance that any interval
+            of the sequence misses the truth on one side (Bonferroni), however the looks depend on each other.
+        pairs_per_start: pairs measured before both servers are started afresh, so that the memory layout of one
+            process does not pass for the speed of a build.
+        warmup: requests per side and start that do not count (cold caches, first graph).
+        clock_slack: part of an estimate by which the server's clock and ours may differ.
+    """
+
+    margin: float
+    looks: tuple[Look, ...]
+    pairs_per_start: int
+    warmup: int
+    clock_slack: float = 0.25
+
+    @property
+    def log_margin(self) -> float:
+        """The margin as a log ratio: -ln(1 - margin), 0.0305 for 3 %."""
+        return -math.log1p(-self.margin)
+
+    @property
+    def rule(self) -> str:
+        """The rule in words, as printed beside every verdict."""
+        looks = ", ".join(f"{look.pairs} pairs at {look.alpha:.1%}" for look in self.looks)
+        return (
+            f"tokens/s of speed against stock (lower is worse): PASS when the lower bound of the gain is above "
+            f"-{self.margin:.0%} (above 0 where a gain is claimed), FAIL when the upper bound is below 0 and the "
+            f"estimate below -{self.margin / 2:.1%}, confirmed by a later look; looks: {looks}, one-sided"
+        )
+
+
+POLICIES = {
+    # 8 pairs are the fewest whose signed-rank interval reaches 0.4 % one-sided (1/2^8); together 1 % per scenario
+    "quick": Policy(
+        margin=parse_share("3 %"),
+        looks=(Look(pairs=8, alpha=0.004), Look(pairs=16, alpha=0.006)),
+        pairs_per_start=4,
+        warmup=1,
+    ),
+    # a pair spread of 3 % needs about 27 pairs for a 3 % margin at 0.1 %; together 0.5 % per scenario
+    "full": Policy(
+        margin=parse_share("3 %"),
+        looks=(Look(pairs=16, alpha=0.002), Look(pairs=32, alpha=0.003)),
+        pairs_per_start=4,
+        warmup=1,
+    ),
+}
+
+SWITCH = (
+    Policy(  # a patch counts when its lower 95 % bound is above 2 %: one look, no early stop, published as measured
+        margin=parse_share("2 %"), looks=(Look(pairs=20, alpha=0.025),), pairs_per_start=5, warmup=1
+    )
+)

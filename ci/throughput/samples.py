@@ -1,0 +1,149 @@
+"""Values of a measurement: sides, samples, pairs, and what makes them doubtful."""
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ci.llama.reply import Reply
+from ci.throughput.pairing import Turn
+
+CLOCK_FLOOR = 0.03  # log ratio: HTTP and prompt handling on a busy machine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One of the two things compared: a build and the environment it runs in."""
+
+    name: str
+    build: Path
+    digest: str
+    label: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One reply that counts: its work and its time.
+
+    Attributes:
+        tokens: generated ids.
+        ms_per_token: by the server's clock.
+        wall_ms_per_token: by ours, without the prompt.
+        rounds: decode rounds.
+        draft_n: drafted tokens.
+        draft_n_accepted: of them accepted.
+    """
+
+    tokens: tuple[int, ...]
+    ms_per_token: float
+    wall_ms_per_token: float
+    rounds: int
+    draft_n: int
+    draft_n_accepted: int
+
+    @property
+    def tokens_per_round(self) -> float:
+        """Mean tokens that one decode round emits."""
+        return len(self.tokens) / self.rounds
+
+    @property
+    def work(self) -> tuple[tuple[int, ...], int, int]:
+        """What must be equal on both sides at temperature 0."""
+        return self.tokens, self.draft_n, self.draft_n_accepted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Two samples for one prompt, measured one right after the other."""
+
+    turn: Turn
+    a: Sample
+    b: Sample
+
+    @property
+    def log_ratio(self) -> float:
+        """Log of tokens/s of side b over side a: positive when b is faster."""
+        return math.log(self.a.ms_per_token / self.b.ms_per_token)
+
+    @property
+    def wall_log_ratio(self) -> float:
+        """The same by our clock."""
+        return math.log(self.a.wall_ms_per_token / self.b.wall_ms_per_token)
+
+    @property
+    def round_log_ratio(self) -> float:
+        """The part that comes from tokens per round; the rest is time per round."""
+        return math.log(self.b.tokens_per_round / self.a.tokens_per_round)
+
+
+def same_thing(side_a: Side, side_b: Side) -> str | None:
+    """Why two sides cannot be compared, or None: the same files in the same environment are one thing twice."""
+    if side_a.digest == side_b.digest and dict(side_a.env) == dict(side_b.env):
+        return f"{side_a.name} and {side_b.name} are the same build ({side_a.digest[:12]}) run the same way"
+    return None
+
+
+def sample_of(reply: Reply, wall_ms: float) -> Sample:
+    """A reply as a sample.
+
+    Args:
+        reply: the answer.
+        wall_ms: milliseconds that it took by our clock, without its prompt.
+    """
+    timings = reply.timings
+    return Sample(
+        tokens=reply.tokens,
+        ms_per_token=timings.ms_per_token,
+        wall_ms_per_token=wall_ms / max(timings.predicted_n - 1, 1),
+        rounds=timings.rounds,
+        draft_n=timings.draft_n,
+        draft_n_accepted=timings.draft_n_accepted,
+    )
+
+
+def faults_of(
+    pairs: Sequence[Pair],
+    sides: tuple[Side, Side],
+    *,
+    build_infos: Sequence[str],
+    speculative: bool,
+    greedy: bool,
+    clock_slack: float,
+) -> Iterator[str]:
+    """Why complete pairs must not be judged; nothing when they may.
+
+    Args:
+        pairs: what was measured.
+        sides: the two sides.
+        build_infos: what their servers said they are.
+        speculative: whether drafts are part of the scenario.
+        greedy: whether it runs at temperature 0, where both sides must do the same work.
+        clock_slack: part of the estimate by which the two clocks may differ.
+    """
+    if sides[0].digest != sides[1].digest and len(set(build_infos)) < 2:
+        yield f"one build served twice: both servers say that they are {', '.join(set(build_infos))!r}"
+    for side, samples in zip(sides, zip(*((pair.a, pair.b) for pair in pairs), strict=True), strict=True):
+        if speculative and not any(sample.draft_n for sample in samples):
+            yield f"{side.name}: draft_n is 0 in all {len(samples)} samples of a speculative scenario"
+    if greedy:
+        yield from _other_work(pairs)
+    yield from _clocks_apart(pairs, clock_slack)
+
+
+def _other_work(pairs: Sequence[Pair]) -> Iterator[str]:
+    odd = [pair for pair in pairs if pair.a.work != pair.b.work]
+    if odd:
+        tokens = "token ids" if odd[0].a.tokens != odd[0].b.tokens else "draft counters"
+        yield (
+            f"{len(odd)} of {len(pairs)} pairs did not do the same work at temperature 0: {tokens} differ "
+            f"(first in pair {odd[0].turn.index}); the parity suite judges that"
+        )
+
+
+def _clocks_apart(pairs: Sequence[Pair], slack: float) -> Iterator[str]:
+    theirs = statistics.median(pair.log_ratio for pair in pairs)
+    ours = statistics.median(pair.wall_log_ratio for pair in pairs)
+    if abs(theirs - ours) > CLOCK_FLOOR + slack * abs(ours):
+        yield f"the servers' clocks give a log ratio of {theirs:+.4f}, ours gives {ours:+.4f}"
