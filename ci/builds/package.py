@@ -13,7 +13,7 @@ from ci.builds.recipe import SOURCE_DATE_EPOCH
 from ci.builds.store import BUILD_JSON, Build, load_build
 from ci.builds.tree import EXECUTABLE, LINK, Entry, list_tree, read_blobs
 from ci.errors import ArchiveProblem, CommandFailed, ConfigProblem, DigestMismatch
-from ci.files import no_space_as_error, sha256_file, staged_dir, staged_file, write_atomic
+from ci.files import CHUNK, no_space_as_error, sha256_file, staged_dir, staged_file, write_atomic
 from ci.git import Git
 from ci.process import run
 
@@ -114,8 +114,12 @@ def unpack(archive: Path, into: Path) -> Path:
         DiskFull: no room; nothing is left.
     """
     try:
-        with no_space_as_error(str(into)), staged_dir(into) as folder, tarfile.open(archive, mode="r:gz") as members:
-            top = _unpack_members(archive, members, folder)
+        with no_space_as_error(str(into)), staged_dir(into) as folder, gzip.open(archive) as packed:
+            with tarfile.open(fileobj=packed, mode="r|") as members:
+                top = _unpack_members(archive, members, folder)
+            # tar ends before gzip does: only its last bytes, the checksum, tell a damaged archive
+            while packed.read(CHUNK):
+                pass
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as bad:
         raise ArchiveProblem(f"{archive}: not a whole .tar.gz: {bad}") from bad
     return into / top

@@ -1,0 +1,133 @@
+"""Ninja's lines: progress parsed, failures explained."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci.builds.ninja import QUOTED_LINES, Cause, Progress, explain, explain_configure, parse_progress
+
+COMPILE = "/usr/bin/ccache /usr/bin/c++ -O3 -Werror=format -c a.cpp"
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.text(st.characters(exclude_categories=["Cc", "Zl", "Zp"])))
+def test_every_progress_line_is_read_back(done: int, more: int, what: str) -> None:
+    assert parse_progress(f"[{done}/{done + more}] {what}") == Progress(done=done, total=done + more, what=what)
+
+
+@given(st.text())
+def test_any_other_line_is_no_progress_and_no_error(line: str) -> None:
+    progress = parse_progress(line)
+    assert progress is None or line == f"[{progress.done}/{progress.total}] {progress.what}" or line.startswith("[0")
+
+
+@pytest.mark.parametrize(
+    "line", ["", "[1/2]", "[1/2]x", "1/2 x", "[a/2] x", "[-1/2] x", "[3/2] x", " [1/2] x", "[1/9999999999] x"]
+)
+def test_near_misses_are_no_progress(line: str) -> None:
+    assert parse_progress(line) is None
+
+
+def test_only_the_error_lines_of_the_failed_step_are_quoted() -> None:
+    lines = [
+        "[1/9] Building CXX object x.o",
+        "x.cpp:1:1: warning: error: in a warning of another step",
+        "[2/9] Building CXX object a.cpp.o",
+        "FAILED: [code=1] a.cpp.o ",
+        COMPILE,
+        "In file included from b.h:3,",
+        "a.cpp:7:3: error: 'x' was not declared in this scope",
+        "    7 |   x = 1;",
+        "a.cpp:9:3: fatal error: no.h: No such file or directory",
+        "[3/9] Building CXX object late.o",
+        "late.cpp: error: not part of it",
+        "ninja: build stopped: subcommand failed.",
+    ]
+    failure = explain(lines, code=1)
+    assert failure.cause is Cause.SOURCE
+    assert failure.step == "a.cpp.o"
+    assert failure.quotes == (
+        "a.cpp:7:3: error: 'x' was not declared in this scope",
+        "a.cpp:9:3: fatal error: no.h: No such file or directory",
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (1, "c++: fatal error: Killed signal terminated program cc1plus"),
+        (254, "clang++: error: unable to execute command: Killed"),
+        (1, "collect2: fatal error: ld terminated with signal 9 [Killed]"),
+        (1, "cc1plus: out of memory allocating 65536 bytes after a total of 1 bytes"),
+        (137, "Killed"),
+        (137, "some words"),
+    ],
+)
+def test_a_killed_compiler_is_a_matter_of_memory(code: int, said: str) -> None:
+    lines = [f"FAILED: [code={code}] fattn.cu.o", COMPILE, said, "ninja: build stopped: subcommand failed."]
+    failure = explain(lines, code=1)
+    assert (failure.cause, failure.step, failure.quotes) == (Cause.MEMORY, "fattn.cu.o", (said,))
+
+
+def test_a_compiler_that_dies_without_a_word_below_ccache_was_killed() -> None:
+    silent = ["FAILED: [code=255] a.o", COMPILE, "[2/3] Building b.o"]
+    assert explain(silent, code=1).cause is Cause.MEMORY
+    speaking = ["FAILED: [code=255] a.o", COMPILE, "a.c:1: error: no"]
+    assert explain(speaking, code=1).cause is Cause.SOURCE
+
+
+def test_killed_among_parallel_failures_is_still_found() -> None:
+    lines = [
+        *("FAILED: [code=1] a.o", COMPILE, "a.c:1: error: interrupted"),
+        *("FAILED: [code=137] b.o", COMPILE, "Killed"),
+    ]
+    assert explain(lines, code=1).cause is Cause.MEMORY
+
+
+def test_a_word_like_killed_in_the_sources_is_a_source_error() -> None:
+    lines = ["FAILED: [code=1] a.o", COMPILE, "a.cpp:1:1: error: 'Killed' was not declared", "signal 90"]
+    assert explain(lines, code=1).cause is Cause.SOURCE
+
+
+def test_a_full_disk_is_told_apart() -> None:
+    lines = ["FAILED: [code=1] a.o", COMPILE, "fatal error: error writing to a.s: No space left on device"]
+    assert explain(lines, code=1).cause is Cause.DISK
+
+
+def test_without_an_error_line_the_end_is_quoted() -> None:
+    lines = ["FAILED: [code=1] ui.cpp", "cmake -P ui.cmake", *(f"line {n}" for n in range(40)), ""]
+    failure = explain(lines, code=1)
+    assert failure.quotes == tuple(f"line {n}" for n in range(40 - QUOTED_LINES, 40))
+
+
+def test_a_failure_of_ninja_itself_is_quoted() -> None:
+    failure = explain(["ninja: error: unknown target 'llama-sever', did you mean 'llama-server'?"], code=1)
+    assert failure.step == ""
+    assert failure.quotes == ("ninja: error: unknown target 'llama-sever', did you mean 'llama-server'?",)
+
+
+def test_quotes_are_bounded_and_not_repeated() -> None:
+    lines = ["FAILED: [code=1] a.o", COMPILE, *(f"a.c:{n // 2}: error: no" for n in range(90))]
+    quotes = explain(lines, code=1).quotes
+    assert len(quotes) == len(set(quotes)) == QUOTED_LINES
+
+
+def test_older_ninja_lines_without_a_code_are_understood() -> None:
+    failure = explain(["FAILED: a.o", COMPILE, "a.c:1: error: no"], code=1)
+    assert (failure.step, failure.quotes) == ("a.o", ("a.c:1: error: no",))
+
+
+def test_the_first_cmake_error_is_quoted_with_its_sentence() -> None:
+    lines = [
+        "-- ok",
+        "CMake Error at ggml/CMakeLists.txt:5 (message):",
+        "",
+        "  GGML needs x.",
+        "-- Configuring incomplete",
+    ]
+    failure = explain_configure(lines, code=1)
+    assert failure.step == "configure"
+    assert failure.quotes[:2] == ("CMake Error at ggml/CMakeLists.txt:5 (message):", "  GGML needs x.")
+
+
+def test_a_cmake_that_says_nothing_useful_is_quoted_from_the_end() -> None:
+    assert explain_configure(["a", "", "b"], code=1).quotes == ("a", "b")
