@@ -6,12 +6,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Annotated, Literal
 
 from ci.config import Field, Model, Sha256, parse
 from ci.errors import ConfigProblem, UsageProblem
-from ci.files import digest_json, read_json, write_json
+from ci.files import digest_json
 from ci.outcome import GateResult, JsonMap, JsonValue, Verdict
 from ci.release.version import ReleaseId
 
@@ -188,36 +187,6 @@ def parse_manifest(data: JsonMap, *, source: str) -> Manifest:
             f"{source}: {len(faults)} fault(s){listed}", hint="run the release stage again to write a new manifest"
         )
     return manifest
-
-
-def read_manifest(path: Path) -> Manifest:
-    """Read `manifest.json`.
-
-    Raises:
-        ConfigProblem: missing, not JSON, or faulty; names the file and every fault.
-    """
-    return parse_manifest(read_json(path), source=str(path))
-
-
-def write_manifest(path: Path, manifest: Manifest) -> None:
-    """Write `manifest.json` atomically.
-
-    Raises:
-        ConfigProblem: its parts disagree; nothing is written.
-        DiskFull: no room; the old file is untouched.
-    """
-    document = manifest_json(manifest)
-    parse_manifest(document, source=str(path))
-    write_json(path, document)
-
-
-def load_evidence(path: Path) -> SuiteEvidence:
-    """Read the evidence file that a suite wrote.
-
-    Raises:
-        ConfigProblem: missing, not JSON, or not a suite's evidence; names the file and every fault.
-    """
-    return parse(SuiteEvidence, read_json(path), source=str(path), hint="run the suite again")
 
 
 def consistency_faults(manifest: Manifest) -> Iterator[str]:

@@ -1,0 +1,142 @@
+import pytest
+
+from ci.errors import ConfigProblem
+from ci.outcome import JsonValue, Verdict
+from ci.report.summary import scenario_figures, summarise
+from tests.helpers import releases
+
+
+def words(*suites: JsonValue) -> str:
+    return summarise(releases.manifest(list(suites))).headline
+
+
+def verdict(*suites: JsonValue) -> Verdict:
+    return summarise(releases.manifest(list(suites))).verdict
+
+
+def test_proven_and_faster() -> None:
+    summary = summarise(releases.manifest())
+    assert summary.verdict is Verdict.PASS
+    assert summary.headline == (
+        "Safe and faster: token-identical to stock on 12 prompts x 64 tokens; "
+        "+8.4 % (95 % interval +7.2 to +9.7) on smollm2-135m, plain; "
+        "+14.0 % (95 % interval +12.7 to +15.3) on exact-large, draft."
+    )
+    assert summary.unproven == summary.failed == ()
+
+
+def test_a_passed_gate_without_a_gain_is_not_called_faster() -> None:
+    scenarios = [releases.scenario(shift=-0.085)]
+    assert words(releases.parity(), releases.throughput(scenarios=scenarios)).startswith("Safe and no slower: ")
+
+
+def test_a_scenario_that_claims_nothing_needs_no_gain() -> None:
+    scenarios = [releases.scenario("real", -0.081, claims=False), releases.scenario("large")]
+    text = words(releases.parity(), releases.throughput(scenarios=scenarios))
+    assert text.startswith("Safe and faster: ")
+    assert "on real" in text
+
+
+def test_one_claimed_scenario_without_a_gain_is_enough_to_lose_the_word() -> None:
+    scenarios = [releases.scenario("a"), releases.scenario("b", -0.085)]
+    assert words(releases.parity(), releases.throughput(scenarios=scenarios)).startswith("Safe and no slower: ")
+
+
+def test_failed_parity_is_all_that_counts() -> None:
+    text = words(releases.parity("FAIL", "prompt 3, token 17 differs"), releases.throughput())
+    assert text == "Do not use: parity with stock failed: prompt 3, token 17 differs."
+
+
+def test_slower_is_said() -> None:
+    slow = releases.throughput("FAIL", "upper bound below zero", [releases.scenario(shift=-0.15)])
+    text = words(releases.parity(), slow)
+    assert text.startswith("Safe but slower: token-identical to stock")
+    assert text.endswith("Throughput FAIL: upper bound below zero.")
+
+
+def test_a_missed_aim_is_not_called_slower() -> None:
+    missed = releases.throughput("FAIL", "below the aim", [releases.scenario(shift=-0.07)])
+    assert words(releases.parity(), missed).startswith("Safe but not fast enough: ")
+
+
+def test_an_open_throughput_gate_is_said() -> None:
+    text = words(releases.parity(), releases.throughput("UNPROVEN", "interval touches zero"))
+    assert text.startswith("Safe, but a gain in speed is not proven: ")
+    assert text.endswith("Throughput UNPROVEN: interval touches zero.")
+
+
+def test_unproven_parity_is_never_called_safe() -> None:
+    text = words(releases.parity("UNPROVEN", "no answers"), releases.throughput())
+    assert text.startswith("Not proven safe: no answers. Speed: +8.4 %")
+
+
+@pytest.mark.parametrize(
+    "suites",
+    [
+        [],
+        [releases.parity()],
+        [releases.throughput()],
+        [releases.suite("parity", []), releases.throughput()],
+        [releases.parity(), releases.suite("throughput", [])],
+        [releases.parity(), releases.throughput(scenarios=[])],
+        [releases.parity(), releases.throughput(), releases.suite("", [], stock=None, speed=None)],
+        [releases.parity() | {"speed": None}, releases.throughput()],
+    ],
+    ids=[
+        "nothing",
+        "no throughput",
+        "no parity",
+        "no gates",
+        "no gates either",
+        "no figures",
+        "nameless",
+        "no build",
+    ],
+)
+def test_absence_is_unproven(suites: list[JsonValue]) -> None:
+    assert verdict(*suites) is Verdict.UNPROVEN
+
+
+@pytest.mark.parametrize(
+    ("change", "doubt"),
+    [
+        ({"speed": {"label": "b11434", "digest": releases.STOCK_DIGEST}}, "the same build ran on both sides"),
+        ({"speed": {"label": "b11434-speed.2", "digest": releases.SPEED_DIGEST}}, "is about build 'b11434-speed.2'"),
+        ({"stock": {"label": "b11401", "digest": releases.STOCK_DIGEST}}, "not unpatched b11434"),
+        ({"speed": {"label": releases.RELEASE, "digest": "9" * 64}}, "in none of the archives"),
+    ],
+)
+def test_evidence_about_something_else_is_unproven(change: dict[str, JsonValue], doubt: str) -> None:
+    summary = summarise(releases.manifest([releases.parity() | change, releases.throughput()]))
+    assert summary.verdict is Verdict.UNPROVEN
+    assert any(doubt in gate.reason for _, gate in summary.unproven)
+    assert summary.headline.startswith("Not proven safe: ")
+
+
+def test_a_further_suite_counts() -> None:
+    extra = releases.suite("audit", [releases.gate("runpath", "FAIL", "absolute path")])
+    summary = summarise(releases.manifest([releases.parity(), releases.throughput(), extra]))
+    assert summary.verdict is Verdict.FAIL
+    assert summary.headline.endswith(" Audit FAIL: absolute path.")
+
+
+def test_many_scenarios_are_given_by_their_ends() -> None:
+    scenarios = [releases.scenario(f"s{index}", index / 100) for index in range(5)]
+    text = words(releases.parity(), releases.throughput(scenarios=scenarios))
+    assert "from +8.4 % (95 % interval +7.2 to +9.7) on s0 to +12.8 %" in text
+    assert "on s4, 5 scenarios." in text
+
+
+def test_a_long_reason_is_cut_in_the_headline() -> None:
+    assert len(words(releases.parity("FAIL", "x" * 5000))) < 300
+
+
+def test_figures_of_another_form_are_named() -> None:
+    broken = releases.scenario(log_ratio="fast", low=None)
+    manifest = releases.manifest([releases.parity(), releases.throughput(scenarios=[broken])])
+    with pytest.raises(ConfigProblem, match=r"throughput figures: 2 fault"):
+        summarise(manifest)
+
+
+def test_no_evidence_has_no_figures() -> None:
+    assert scenario_figures(None) == ()
