@@ -79,8 +79,9 @@ def test_a_dollar_sign_is_a_dollar_sign() -> None:
 
 def test_a_gain_that_is_not_proven_has_a_hollow_mark() -> None:
     proven, open_gain = ratio_plot([figure(low=0.001)]), ratio_plot([figure(low=-0.001)])
-    assert "fill-opacity: 0" not in proven
-    assert open_gain.count("fill-opacity: 0") == 1
+    hollow = "fill-opacity: 0; stroke: var(--mark)"
+    assert hollow not in proven
+    assert open_gain.count(hollow) == 1
 
 
 @pytest.mark.parametrize("shift", [-5.0, -0.085, 0.0, 0.5, 6.0])
