@@ -87,6 +87,11 @@ class Console:
             self._err.print("next:  ", style="bold", end="")
             self._err.print(error.hint, markup=False, highlight=False, soft_wrap=True)
 
+    def defect(self) -> None:
+        """Print the exception being handled, whole, and what to do with it."""
+        self._err.print_exception(show_locals=False)
+        self._err.print("this is a defect of speedfork: please report it with the lines above", markup=False)
+
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> None:
         """A table for people (standard error under --json)."""
         grid = Table(title=title or None, title_justify="left", header_style="bold")

@@ -189,3 +189,10 @@ class NotAModel(EnvironmentProblem):
     """A file that should be a GGUF model is something else."""
 
     advice = "take the model from its pinned source (ci/config/models.toml), then run the command again"
+
+
+class SeriesConflict(SpeedforkError):
+    """A patch does not go onto the aim; nothing was moved."""
+
+    exit_code = EXIT_CONFLICT
+    advice = "adapt the patch in patches/ to what upstream holds now, then run the command again"

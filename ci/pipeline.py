@@ -11,6 +11,18 @@ from ci.errors import UsageProblem
 from ci.files import digest_json
 from ci.records import find_record, write_record
 from ci.stage import Context, Outcome, Stage, Status
+from ci.stages import build, models, package, parity, rebase, release, sync, throughput
+
+STAGES = (
+    sync.STAGE,
+    models.STAGE,
+    rebase.STAGE,
+    build.STAGE,
+    parity.STAGE,
+    throughput.STAGE,
+    package.STAGE,
+    release.STAGE,
+)
 
 
 def run_pipeline(

@@ -39,24 +39,30 @@ def find_record(stage: Stage, context: Context) -> tuple[Outcome, Model] | None:
     if not path.is_file():
         return None
     try:
-        record = read_json(path)
-        value = parse(stage.value, record["value"], source=str(path))
-        gates = tuple(GateResult.from_json(gate) for gate in record["gates"])
-        made = {Path(name): digest for name, digest in record["made"].items()}
-        intact = record["schema"] == RECORD_SCHEMA and record["inputs_digest"] == inputs_digest
+        outcome, value, made = _read(stage, path)
     except (ConfigProblem, KeyError, ValueError, TypeError, AttributeError):
         return None  # a record of another version or a damaged one: the stage runs again
+    if outcome.verdict is Verdict.UNPROVEN or outcome.inputs_digest != inputs_digest:
+        return None
+    whole = stage.holds(context, value) and all(_matches(path, digest) for path, digest in made.items())
+    return (outcome, value) if whole else None
+
+
+def _read(stage: Stage, path: Path) -> tuple[Outcome, Model, dict[Path, str]]:
+    """A record's parts; raises one of several errors when it is not of our making."""
+    record = read_json(path)
+    if record["schema"] != RECORD_SCHEMA or record["stage"] != stage.name:
+        raise ConfigProblem(f"{path}: not a record of stage {stage.name!r} in format {RECORD_SCHEMA}")
+    made = {Path(name): str(digest) for name, digest in record["made"].items()}
     outcome = Outcome(
         stage=stage.name,
         status=Status.KEPT,
-        seconds=0.0,
-        gates=gates,
+        seconds=float(record["seconds"]),
+        gates=tuple(GateResult.from_json(gate) for gate in record["gates"]),
         made=tuple(made),
-        inputs_digest=inputs_digest,
+        inputs_digest=str(record["inputs_digest"]),
     )
-    if outcome.verdict is Verdict.UNPROVEN or not intact:
-        return None
-    return (outcome, value) if all(_matches(path, digest) for path, digest in made.items()) else None
+    return outcome, parse(stage.value, record["value"], source=str(path)), made
 
 
 def _matches(path: Path, digest: str) -> bool:

@@ -25,7 +25,8 @@ class Options:
 
     onto: str | None = None
     profile: str = "quick"
-    jobs: int | None = None
+    target: str = "cpu"
+    jobs: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,15 +70,24 @@ class StageResult:
     made: tuple[Path, ...] = ()
 
 
+def always(_: Context, __: Model) -> bool:
+    """For stages whose record names all that they made."""
+    return True
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """One step: a name, one line about it, the type of its value, its inputs and its work."""
+    """One step: a name, one line about it, the type of its value, its inputs and its work.
+
+    `holds` says whether what a record claims still stands where files cannot tell (refs in the history).
+    """
 
     name: str
     about: str
     value: type[Model]
     plan: Callable[[Context], JsonMap]
     run: Callable[[Context], StageResult]
+    holds: Callable[[Context, Model], bool] = always
 
 
 class Status(StrEnum):
@@ -89,7 +99,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a stage ended."""
+    """How a stage ended; `seconds` is the time of the work, also when a record of it was kept."""
 
     stage: str
     status: Status

@@ -48,6 +48,11 @@ class Patch:
     trailers: Trailers
     files: tuple[str, ...]
 
+    @property
+    def about(self) -> str:
+        """The message's body without its last paragraph, the trailers."""
+        return read_mail(self.raw).body.rstrip().rpartition("\n\n")[0].strip()
+
 
 def parse_patch(path: Path, raw: bytes) -> Patch | tuple[str, ...]:
     """Read one patch file.
@@ -199,7 +204,7 @@ def clean_subject(text: str) -> str:
     kept = ""
     while True:
         text = text.lstrip(" \t:")
-        if text[:3].lower() == "re:":
+        if len(text) > len("re:") and text[:3].lower() == "re:":
             text = text[3:]
         elif text.startswith("[") and "]" in text:
             bracket, _, text = text.partition("]")

@@ -95,6 +95,10 @@ class Numerics:
     kind: NumericsKind
     detail: str = ""
 
+    def __str__(self) -> str:
+        """As written in the trailer."""
+        return f"{self.kind} {self.detail}".rstrip()
+
 
 @dataclass(frozen=True, kw_only=True)
 class UpstreamStatus:

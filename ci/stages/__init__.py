@@ -1,0 +1,1 @@
+"""The stages of the main job: each a small shell that calls the feature packages."""

@@ -1,0 +1,180 @@
+"""Finish the release folder: manifest, notes, report, sums."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ci.builds.package import write_sums
+from ci.builds.store import Build, load_build
+from ci.errors import ConfigProblem
+from ci.files import sha256_bytes, sha256_file, write_atomic
+from ci.machine import fingerprint
+from ci.outcome import JsonMap
+from ci.release.document import load_evidence, write_manifest
+from ci.release.manifest import (
+    SOURCE_TARGET,
+    ArchiveEntry,
+    Fixed,
+    Gate,
+    Manifest,
+    Measured,
+    ModelEntry,
+    PatchEntry,
+    StageTime,
+    SuiteEvidence,
+    UpstreamPin,
+    fixed_digest,
+)
+from ci.release.notes import render_notes
+from ci.report.page import render_page
+from ci.report.summary import summarise
+from ci.series.order import load_series
+from ci.series.patch import Patch
+from ci.stage import Context, Outcome, Stage, StageResult
+from ci.stages import values
+from ci.stages.prove import Suite
+
+MANIFEST, NOTES, REPORT = "manifest.json", "notes.md", "report.html"
+WRITER = Suite(
+    name="release",
+    folder="",
+    sources=("ci/release/*", "ci/report/*", "ci/stages/release.py"),
+)
+
+
+def plan(context: Context) -> JsonMap:
+    """The archives, the evidence, and the sources of whoever writes about them."""
+    packed = context.value(values.Packed)
+    return {
+        "archives": {name: sha256_file(packed.folder / name) for name in packed.archives},
+        "evidence": {path.name: sha256_file(path) if path.is_file() else None for path in evidence_files(context)},
+        "series": load_series(context.home.patches).digest,
+        "gates": [gate.to_json() for outcome in context.outcomes for gate in outcome.gates],
+        "writer": WRITER.code_digest(context.home.checkout),
+        "folder": str(packed.folder),
+    }
+
+
+def evidence_files(context: Context) -> tuple[Path, Path]:
+    """Parity's and throughput's evidence."""
+    return context.value(values.Paritied).evidence, context.value(values.Measured).evidence
+
+
+def run(context: Context) -> StageResult:
+    """Write everything, sums last."""
+    packed = context.value(values.Packed)
+    manifest = Manifest(fixed=fixed_part(context), measured=measured_part(context))
+    write_manifest(packed.folder / MANIFEST, manifest)
+    write_atomic(packed.folder / NOTES, render_notes(manifest).encode())
+    write_atomic(packed.folder / REPORT, render_page(manifest).encode())
+    names = (*packed.archives, MANIFEST, NOTES, REPORT)
+    sums = write_sums(packed.folder, names)
+    value = values.Released(
+        folder=packed.folder, fixed_digest=fixed_digest(manifest.fixed), headline=summarise(manifest).headline
+    )
+    return StageResult(value=value, made=(*(packed.folder / name for name in names), sums))
+
+
+def fixed_part(context: Context) -> Fixed:
+    """The deterministic part: the same inputs give the same bytes."""
+    synced, rebased = context.value(values.Synced), context.value(values.Rebased)
+    built = context.value(values.Built)
+    stock, speed = load_build(built.stock), load_build(built.speed)
+    series = load_series(context.home.patches)
+    states = {patch.id: patch.state for patch in rebased.patches}
+    return Fixed(
+        release=rebased.release,
+        upstream=UpstreamPin(tag=synced.onto, tree=synced.onto_tree),
+        base_tag=synced.base,
+        speed_tree=rebased.tree,
+        recipe=speed.recipe,
+        compiler=speed.compiler,
+        patches=tuple(patch_entry(patch, states[patch.id]) for patch in series.patches),
+        archives=archive_entries(context.value(values.Packed), stock, speed, rebased),
+        models=tuple(
+            ModelEntry(id=name, sha256=digest)
+            for name, digest in sorted(context.value(values.Shelved).digests.items())
+        ),
+    )
+
+
+def patch_entry(patch: Patch, state: str) -> PatchEntry:
+    """A speed commit's story for the manifest."""
+    trailers = patch.trailers
+    return PatchEntry(
+        id=patch.id,
+        subject=patch.subject,
+        about=patch.about,
+        feature=trailers.feature,
+        numerics=str(trailers.numerics),
+        switch=trailers.switch,
+        targets=trailers.targets,
+        state="absorbed" if state == "absorbed" else "applied",
+        sha256=sha256_bytes(patch.raw),
+    )
+
+
+def archive_entries(
+    packed: values.Packed, stock: Build, speed: Build, rebased: values.Rebased
+) -> tuple[ArchiveEntry, ...]:
+    """The files to download; the order is that of the package stage: speed, stock, source."""
+    contents = (
+        (speed.target, speed.label, speed.digest),
+        (stock.target, stock.label, stock.digest),
+        (SOURCE_TARGET, rebased.release, rebased.tree),
+    )
+    return tuple(
+        ArchiveEntry(
+            name=name,
+            size=(packed.folder / name).stat().st_size,
+            sha256=sha256_file(packed.folder / name),
+            target=target,
+            label=label,
+            content_digest=content,
+        )
+        for name, (target, label, content) in zip(packed.archives, contents, strict=True)
+    )
+
+
+def measured_part(context: Context) -> Measured:
+    """What was found out, on this machine, now."""
+    return Measured(
+        profile=context.options.profile,
+        created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        machine=dict(fingerprint()),
+        suites=(*suites_of(context), archive_suite(context)),
+        stages=tuple(stage_time(outcome) for outcome in context.outcomes),
+    )
+
+
+def suites_of(context: Context) -> tuple[SuiteEvidence, ...]:
+    """The evidence that can be read; a suite without is UNPROVEN in every summary."""
+    found = []
+    for path in evidence_files(context):
+        try:
+            found.append(load_evidence(path))
+        except ConfigProblem as problem:
+            context.console.say(f"  {problem.message}", style="yellow")
+    return tuple(found)
+
+
+def archive_suite(context: Context) -> SuiteEvidence:
+    """The package stage's own gates, in the form of a suite's evidence."""
+    gates = [gate for outcome in context.outcomes if outcome.stage == "package" for gate in outcome.gates]
+    parity = next(iter(suites_of(context)), None)
+    return SuiteEvidence(
+        suite="package",
+        profile=context.options.profile,
+        stock=parity.stock if parity else None,
+        speed=parity.speed if parity else None,
+        gates=tuple(Gate(**gate.to_json()) for gate in gates),
+    )
+
+
+def stage_time(outcome: Outcome) -> StageTime:
+    """One line of the report's table of stages."""
+    return StageTime(
+        stage=outcome.stage, outcome=outcome.status.value, verdict=outcome.verdict, seconds=outcome.seconds
+    )
+
+
+STAGE = Stage(name="release", about="manifest, notes, report, sums", value=values.Released, plan=plan, run=run)

@@ -1,0 +1,77 @@
+"""What the stages hand on: one frozen value per stage, as stored in its record."""
+
+from pathlib import Path
+
+from ci.config import Model
+
+
+class Synced(Model):
+    """Both builds are in the history: tag and tree of the base and of the aim, and words on the aim's fidelity."""
+
+    base: str
+    base_tree: str
+    onto: str
+    onto_tree: str
+    fidelity: tuple[str, ...] = ()
+
+
+class Shelved(Model):
+    """Models and pairs are on the shelf: SHA-256 by model id."""
+
+    digests: dict[str, str]
+
+
+class Carried(Model):
+    """One patch after the rebase; `state` is applied or absorbed."""
+
+    id: str
+    subject: str
+    state: str
+
+
+class Rebased(Model):
+    """The series on the aim: release id, commit and tree of its head."""
+
+    release: str
+    onto: str
+    head: str
+    tree: str
+    patches: tuple[Carried, ...]
+
+
+class Built(Model):
+    """Both builds: their folders in the store and the digests over their files."""
+
+    stock: Path
+    stock_digest: str
+    speed: Path
+    speed_digest: str
+
+
+class Proved(Model):
+    """A suite's evidence file."""
+
+    evidence: Path
+
+
+class Paritied(Proved):
+    """Evidence of the parity suite."""
+
+
+class Measured(Proved):
+    """Evidence of the throughput suite."""
+
+
+class Packed(Model):
+    """The release folder and the archives in it."""
+
+    folder: Path
+    archives: tuple[str, ...]
+
+
+class Released(Model):
+    """The finished folder: digest of the manifest's deterministic part, and the headline."""
+
+    folder: Path
+    fixed_digest: str
+    headline: str

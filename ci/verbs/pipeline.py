@@ -1,0 +1,231 @@
+"""The main job and its parts: pipeline, build, parity, throughput, fetch-models."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci.builds.compiler import check_compiler, find_toolchain
+from ci.builds.store import load_build
+from ci.builds.target import find_target
+from ci.console import Console
+from ci.errors import EXIT_OK, SpeedforkError, UsageProblem
+from ci.files import exclusive, require_free_space
+from ci.home import Home
+from ci.models.lock import load_models, model_named
+from ci.outcome import GateResult, Verdict, combine, exit_code_of
+from ci.pipeline import STAGES, preview, run_pipeline
+from ci.report.words import duration
+from ci.stage import Context, Options, Outcome, Stage
+from ci.stages import models, parity, throughput
+from ci.stages.prove import Suite, run_suite
+from ci.stages.sync import wanted
+from ci.stages.values import Built, Released
+
+PROFILES = ("quick", "full")
+NEEDED_BYTES = 4_000_000_000
+"""History, downloads, models, one build tree, compiler cache, two builds and a release folder, measured 3.1 GB."""
+SUITES = {suite.name: suite for suite in (parity.SUITE, throughput.SUITE)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the command line asked the pipeline for; empty strings and zeros mean the default."""
+
+    onto: str = ""
+    profile: str = "quick"
+    target: str = "cpu"
+    redo_from: str = ""
+    only: str = ""
+    jobs: int = 0
+    dry_run: bool = False
+
+    @property
+    def options(self) -> Options:
+        """The part that stages see."""
+        return Options(onto=self.onto or None, profile=self.profile, target=self.target, jobs=self.jobs)
+
+
+def run(home: Home, console: Console, request: Request, stages: Sequence[Stage] = STAGES) -> int:
+    """Run the pipeline and print the table; the exit code is that of the worst verdict."""
+    context = Context(home=home, console=console, options=request.options)
+    preflight(context, request)
+    if request.dry_run:
+        return show_preview(context, stages)
+    with exclusive(home.lock):
+        context = run_pipeline(stages, context, redo_from=request.redo_from or None, only=request.only or None)
+    show_outcomes(context)
+    verdict = verdict_of(context.outcomes)
+    return exit_code_of(verdict) if verdict else EXIT_OK
+
+
+def preflight(context: Context, request: Request) -> None:
+    """Find errors before the long work: options, series, aim, compiler, disk.
+
+    Raises:
+        SpeedforkError: one error as it is, several as one UsageProblem that lists them all.
+    """
+    checks: tuple[Callable[[], object], ...] = (
+        lambda: check_profile(request.profile),
+        lambda: find_target(request.target),
+        load_models,
+        lambda: check_aim(context),
+        lambda: check_compiler(find_toolchain(os.environ), os.environ, context.home.work / "compiler"),
+        lambda: require_free_space(context.home.root, NEEDED_BYTES, what="the pipeline"),
+    )
+    problems: list[SpeedforkError] = []
+    for check in checks:
+        try:
+            check()
+        except SpeedforkError as problem:
+            problems.append(problem)
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        listed = "".join(f"\n  - {problem.message}\n    next: {problem.hint}" for problem in problems)
+        raise UsageProblem(f"{len(problems)} problems:{listed}", hint="mend them, then run the command again")
+
+
+def check_profile(profile: str) -> None:
+    """Refuse an unknown profile."""
+    if profile not in PROFILES:
+        raise UsageProblem(f"profile {profile!r} is not one of {', '.join(PROFILES)}", hint="--profile quick")
+
+
+def check_aim(context: Context) -> None:
+    """Refuse a broken series, an unknown build, and a base newer than the aim."""
+    base, onto = wanted(context)
+    if base.tag > onto:
+        raise UsageProblem(
+            f"base {base.tag} of the series is newer than the aim {onto}",
+            hint=f"choose {base.tag} or a newer build: invoke upstream",
+        )
+
+
+def show_preview(context: Context, stages: Sequence[Stage]) -> int:
+    """What would run; nothing is changed."""
+    rows = preview(stages, context)
+    console = context.console
+    console.table(("stage", "would"), rows, title="dry run: nothing was changed")
+    console.document({"dry_run": [{"stage": stage, "would": would} for stage, would in rows]})
+    return EXIT_OK
+
+
+def show_outcomes(context: Context) -> None:
+    """The table at the end, and the machine's document."""
+    console = context.console
+    rows = [outcome_row(outcome) for outcome in context.outcomes]
+    console.table(("stage", "outcome", "verdict", "time", "made"), rows)
+    for outcome in context.outcomes:
+        for gate in outcome.gates:
+            if gate.verdict is not Verdict.PASS:
+                console.say(f"{gate.verdict} {outcome.stage}/{gate.gate}: {gate.reason}", style="yellow")
+    released = next((value for value in context.values if isinstance(value, Released)), None)
+    if released:
+        console.result(f"{released.headline}\n{released.folder}/report.html")
+    console.document(
+        {
+            "stages": [outcome.to_json() for outcome in context.outcomes],
+            "values": {type(value).__name__.lower(): value.model_dump(mode="json") for value in context.values},
+        }
+    )
+
+
+def outcome_row(outcome: Outcome) -> tuple[str, str, str, str, str]:
+    """One line of the table; a kept stage shows the time its work once took, in brackets."""
+    spent = duration(outcome.seconds)
+    return (
+        outcome.stage,
+        outcome.status.value,
+        outcome.verdict.value if outcome.verdict else "",
+        spent if outcome.status.value == "done" else f"({spent})",
+        made_words(outcome.made),
+    )
+
+
+def made_words(made: Sequence[Path]) -> str:
+    """A few words on files: their number and folder, or the one name."""
+    if not made:
+        return ""
+    if len(made) == 1:
+        return made[0].name
+    folders = {path.parent for path in made}
+    where = made[0].parent.name if len(folders) == 1 else f"{len(folders)} folders"
+    return f"{len(made)} files in {where}"
+
+
+def verdict_of(outcomes: Sequence[Outcome]) -> Verdict | None:
+    """The worst verdict, or None when no stage had gates."""
+    verdicts = [outcome.verdict for outcome in outcomes if outcome.verdict]
+    return combine(verdicts) if verdicts else None
+
+
+def build(home: Home, console: Console, request: Request) -> int:
+    """Stock and speed, and the stages they need."""
+    names = [stage.name for stage in STAGES]
+    return run(home, console, request, STAGES[: names.index("build") + 1])
+
+
+def current_builds(home: Home, console: Console, request: Request) -> Built:
+    """The current stock and speed builds, built when they are not in the store."""
+    context = Context(home=home, console=console, options=request.options)
+    preflight(context, request)
+    names = [stage.name for stage in STAGES]
+    with exclusive(home.lock):
+        return run_pipeline(STAGES[: names.index("build") + 1], context).value(Built)
+
+
+def prove(home: Home, console: Console, suite_name: str, stock: str, speed: str, profile: str) -> int:
+    """Run one suite on two builds, by default the current ones; evidence goes to `out/`."""
+    suite = SUITES[suite_name]
+    check_profile(profile)
+    if bool(stock) != bool(speed):
+        raise UsageProblem(
+            "give both --stock DIR and --speed DIR, or neither", hint=f"invoke {suite_name} --stock DIR --speed DIR"
+        )
+    if stock:
+        sides = (Path(stock).resolve(), Path(speed).resolve())
+    else:
+        built = current_builds(home, console, Request(profile=profile))
+        sides = (built.stock, built.speed)
+    gates, evidence = prove_pair(home, console, suite, sides, profile)
+    show_gates(console, suite, gates, evidence)
+    return exit_code_of(combine(gate.verdict for gate in gates))
+
+
+def prove_pair(
+    home: Home, console: Console, suite: Suite, sides: tuple[Path, Path], profile: str
+) -> tuple[tuple[GateResult, ...], Path]:
+    """The suite's gates on two build folders that were checked first, and its evidence file."""
+    for side in sides:
+        load_build(side, check=True)
+    context = Context(home=home, console=console, options=Options(profile=profile))
+    for entry in load_models().values():
+        models.ensure(context, entry)
+    evidence = home.out / f"{suite.name}-{profile}.json"
+    evidence.parent.mkdir(parents=True, exist_ok=True)
+    gates = run_suite(
+        suite, home=home, console=console, stock=sides[0], speed=sides[1], profile=profile, evidence=evidence
+    )
+    return gates, evidence
+
+
+def show_gates(console: Console, suite: Suite, gates: Sequence[GateResult], evidence: Path) -> None:
+    """A table of gates, and the machine's document."""
+    rows = [(gate.gate, gate.verdict.value, gate.reason) for gate in gates]
+    console.table(("gate", "verdict", "reason"), rows, title=suite.name)
+    console.result(f"evidence: {evidence}")
+    console.document({"suite": suite.name, "gates": [gate.to_json() for gate in gates], "evidence": str(evidence)})
+
+
+def fetch_models(home: Home, console: Console, names: Sequence[str]) -> int:
+    """Put models on the shelf: those named, or all."""
+    known = load_models()
+    entries = [model_named(known, name) for name in names] if names else list(known.values())
+    context = Context(home=home, console=console, options=Options())
+    with exclusive(home.lock):
+        found = {entry.id: models.ensure(context, entry) for entry in entries}
+    rows = [(entry.id, entry.licence, str(found[entry.id][0])) for entry in entries]
+    console.table(("model", "licence", "file"), rows)
+    console.document({name: [str(path) for path in paths] for name, paths in found.items()})
+    return EXIT_OK

@@ -1,0 +1,161 @@
+"""Every verb of the project. Thin: parse the command line, call `ci`, print an outcome, exit with its code."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from invoke import Context as Invocation
+from invoke import task
+
+from ci.console import Console
+from ci.errors import EXIT_DEFECT, EXIT_INTERRUPTED, SpeedforkError
+from ci.home import Home
+from ci.verbs import measure, pipeline, upstream
+
+CHECKOUT = Path(__file__).parent
+
+
+def edge(json: bool, command: Callable[[Home, Console], int]) -> None:
+    """Run a command and leave with its exit code; the one place that turns errors into text."""
+    console = Console(json_output=json)
+    try:
+        code = command(Home.find(CHECKOUT, os.environ), console)
+    except SpeedforkError as error:
+        console.error(error)
+        console.document({"error": type(error).__name__, "message": error.message, "next": error.hint})
+        code = error.exit_code
+    except KeyboardInterrupt:
+        console.say("interrupted; finished work is kept: run the same command again", style="yellow")
+        code = EXIT_INTERRUPTED
+    except Exception:  # noqa: BLE001 - whatever is left is a defect of ours, shown whole
+        console.defect()
+        code = EXIT_DEFECT
+    sys.stdout.flush()
+    sys.exit(code)
+
+
+@task(
+    help={
+        "build": "build to fetch, such as b11393 (repeatable); default: the series' base and the newest pinned one",
+        "all": "fetch every pinned build",
+        "remote": "a git remote (URL or path) instead of the pinned source archives",
+        "json": "one JSON document on standard output",
+    },
+    iterable=["build"],
+)
+def sync_upstream(
+    _: Invocation,
+    build: list[str],
+    all_: bool = False,
+    remote: str = "",
+    json: bool = False,
+) -> None:
+    """Bring upstream builds into the local history, verified against their pins."""
+    edge(json, lambda home, console: upstream.sync(home, console, build, all_builds=all_, remote=remote))
+
+
+@task(help={"json": "one JSON document on standard output"}, name="upstream")
+def upstream_(_: Invocation, json: bool = False) -> None:
+    """Upstream builds known and fetched, the newest, the series' base, and how far behind it is."""
+    edge(json, upstream.show)
+
+
+@task(
+    help={
+        "onto": "the build to move to, such as b11434; default: the newest pinned one",
+        "dry-run": "say what would happen and change nothing",
+        "json": "one JSON document on standard output",
+    }
+)
+def rebase_upstream(_: Invocation, onto: str = "", dry_run: bool = False, json: bool = False) -> None:
+    """Move the series in patches/ onto a newer upstream build. A conflict shows both sides, exit code 3."""
+    edge(json, lambda home, console: upstream.rebase(home, console, onto=onto, dry_run=dry_run))
+
+
+@task(help={"model": "model id (repeatable); default: all", "json": "one JSON document"}, iterable=["model"])
+def fetch_models(_: Invocation, model: list[str], json: bool = False) -> None:
+    """Fetch the pinned models and generate the exact pairs, verified before they get their names."""
+    edge(json, lambda home, console: pipeline.fetch_models(home, console, model))
+
+
+@task(
+    help={
+        "target": "what to build for; cpu is the one known so far",
+        "onto": "upstream build to stand on; default: the newest pinned one",
+        "jobs": "parallel compilers; default: from cores and memory",
+        "json": "one JSON document on standard output",
+    }
+)
+def build(_: Invocation, target: str = "cpu", onto: str = "", jobs: int = 0, json: bool = False) -> None:
+    """Build stock and speed by one recipe; answered from the store when their inputs are known."""
+    asked = pipeline.Request(target=target, onto=onto, jobs=jobs)
+    edge(json, lambda home, console: pipeline.build(home, console, asked))
+
+
+@task(
+    help={
+        "stock": "build directory of stock",
+        "speed": "build directory of the speed build",
+        "profile": "quick or full",
+        "json": "one JSON document on standard output",
+    }
+)
+def parity(_: Invocation, stock: str = "", speed: str = "", profile: str = "quick", json: bool = False) -> None:
+    """Do two builds say the same, token for token? Without directories: the current stock and speed builds."""
+    edge(json, lambda home, console: pipeline.prove(home, console, "parity", stock, speed, profile))
+
+
+@task(
+    help={
+        "stock": "build directory of stock",
+        "speed": "build directory of the speed build",
+        "profile": "quick or full",
+        "json": "one JSON document on standard output",
+    }
+)
+def throughput(_: Invocation, stock: str = "", speed: str = "", profile: str = "quick", json: bool = False) -> None:
+    """Is the speed build faster? Paired and randomised. Without directories: the current builds."""
+    edge(json, lambda home, console: pipeline.prove(home, console, "throughput", stock, speed, profile))
+
+
+@task(
+    help={
+        "patch": "Speed-Id of the patch; default: every patch with a switch",
+        "profile": "quick or full",
+        "json": "one JSON document on standard output",
+    }
+)
+def measure_switch(_: Invocation, patch: str = "", profile: str = "full", json: bool = False) -> None:
+    """What one patch is worth: its switch on against off in one binary, with an interval."""
+    edge(json, lambda home, console: measure.switches(home, console, patch=patch, profile=profile))
+
+
+@task(
+    help={
+        "onto": "upstream build to move the series onto; default: the newest pinned one",
+        "profile": "quick (12 prompts x 64 tokens, 8 pairs) or full (32 x 128, 16 pairs or more)",
+        "from": "run this stage and all after it again, whatever the records say",
+        "only": "run just this stage; the ones before it must have valid records",
+        "jobs": "parallel compilers; default: from cores and memory",
+        "dry-run": "check everything that can be checked, show what would run, run nothing",
+        "json": "one JSON document on standard output",
+    },
+    name="pipeline",
+)
+def pipeline_(
+    _: Invocation,
+    onto: str = "",
+    profile: str = "quick",
+    from_: str = "",
+    only: str = "",
+    jobs: int = 0,
+    dry_run: bool = False,
+    json: bool = False,
+) -> None:
+    """The main job: sync, models, rebase, build, parity, throughput, package, release.
+
+    Finished stages are kept: run it again after a fault, a kill or a change, and it continues there.
+    """
+    asked = pipeline.Request(onto=onto, profile=profile, redo_from=from_, only=only, jobs=jobs, dry_run=dry_run)
+    edge(json, lambda home, console: pipeline.run(home, console, asked))
