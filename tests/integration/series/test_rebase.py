@@ -463,3 +463,33 @@ def test_progress_names_every_patch_twice(past: Past) -> None:
     heard: list[tuple[int, int, str]] = []
     rebase(past.git, series, BuildTag(101), work=past.root / "work", progress=lambda *step: heard.append(step))
     assert heard == [(0, 2, "one on b100"), (1, 2, "one on b101")]
+
+
+def test_a_message_that_is_not_in_its_charset_still_travels(past: Past) -> None:
+    past.build("b100", {"f": LINES})
+    past.patch("one", {"f": changed(LINES, 3)})
+    past.patches["one"] = (
+        past.patches["one"].replace(b"From: speedfork", b"From: J\xf6rg").replace(b"Why it", b"Why caf\xe9 it")
+    )
+    past.build("b101", {"f": LINES + b"more\n"})
+    rebased = done(past)
+    (raw,) = export_commits(past.git, rebased.commits, work=past.root / "work")
+    past.patches["one"] = raw
+    assert export_commits(past.git, done(past).commits, work=past.root / "work") == (raw,)
+
+
+def test_the_in_body_author_is_the_author(past: Past) -> None:
+    past.build("b100", {"f": LINES})
+    past.patch("one", {"f": changed(LINES, 3)})
+    past.patches["one"] = past.patches["one"].replace(b"\n\nWhy", b"\n\nFrom: B <b@example.org>\n\nWhy")
+    rebased = done(past, "b100")
+    assert past.git("show", "-s", "--format=%an <%ae>", rebased.head).text == "B <b@example.org>"
+    assert load_series(past.root / "patches").patches[0].author == "B <b@example.org>"
+
+
+def test_prose_that_begins_with_from_stays_one_patch(past: Past) -> None:
+    past.build("b100", {"f": LINES})
+    text = message("one", "b100", body="Why:\n\nFrom the upstream thread:\n# not a comment\n\nit helps.")
+    past.patch("one", {"f": changed(LINES, 3)}, text=text)
+    rebased = done(past, "b100")
+    assert past.git("show", "-s", "--format=%B", rebased.head).text == text.rstrip("\n")
