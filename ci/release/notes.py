@@ -59,7 +59,7 @@ def render_notes(manifest: Manifest) -> str:
             "fixed_digest": fixed_digest(manifest.fixed),
             "first_binary": speed[0] if speed else None,
         },
-        filters={"code": code, "scalars": scalars, "file": Trusted, **NUMBERS},
+        filters={"code": code, "scalars": scalars, "file": Trusted, "spelled": Trusted, **NUMBERS},
         finalize=lambda value: value if isinstance(value, Trusted) else escaped(str(value)),
         autoescape=False,
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ci.report.summary import ScenarioFigure
+from ci.report.figures import ScenarioFigure
 from ci.report.words import one_line, shortened
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ RC: dict[Any, object] = {
 
 
 def ratio_plot(scenarios: Sequence[ScenarioFigure]) -> str:
-    """One row a scenario: each pair's log ratio as a dot, the 95 % interval as a bar, no change as a line.
+    """One row a scenario: each pair's log ratio as a dot, the interval as a bar, no change as a line.
 
     Returns:
         An `<svg>` element for a page that defines --ink, --line, --dot, --mark and --card; empty without scenarios.
@@ -70,8 +70,9 @@ def description(scenarios: Sequence[ScenarioFigure]) -> str:
 
 def span(scenarios: Sequence[ScenarioFigure]) -> tuple[float, float]:
     """The log ratios that the axis shows: everything drawn and no change, with some air."""
-    values = [v for figure in scenarios for v in (*figure.raw, figure.low, figure.high, figure.log_ratio)]
-    low, high = min(0.0, *values), max(0.0, *values)
+    drawn = [value for figure in scenarios for value in (*figure.raw, figure.low, figure.high, figure.log_ratio)]
+    values = [0.0, *(value for value in drawn if value is not None)]
+    low, high = min(values), max(values)
     air = 0.06 * (high - low) or 0.01
     return low - air, high + air
 
@@ -80,9 +81,10 @@ def _draw_row(axes: "Axes", row: int, figure: ScenarioFigure) -> None:
     centre = -float(row)
     heights = [centre - JITTER * ((index * 5) % 7 - 3) / 3 for index in range(len(figure.raw))]
     axes.plot(figure.raw, heights, linestyle="none", marker="o", markersize=4.5, alpha=0.55, color=DOT, mew=0)
-    axes.plot([figure.low, figure.high], [centre, centre], color=MARK, linewidth=2.5, solid_capstyle="butt")
-    axes.plot([figure.low, figure.high], [centre, centre], linestyle="none", marker="|", ms=11, mew=2, color=MARK)
-    proven = figure.low > 0 or figure.high < 0
+    bounds = [bound for bound in (figure.low, figure.high) if bound is not None]
+    axes.plot(bounds, [centre] * len(bounds), color=MARK, linewidth=2.5, solid_capstyle="butt")
+    axes.plot(bounds, [centre] * len(bounds), linestyle="none", marker="|", ms=11, mew=2, color=MARK)
+    proven = figure.is_faster or figure.is_slower
     axes.plot(figure.log_ratio, centre, marker="D", ms=7, mew=1.6, mec=MARK, mfc=MARK if proven else "none")
     name = shortened(one_line(figure.scenario), LABEL_LIMIT)
     behind = {"facecolor": CARD, "edgecolor": "none", "pad": 1.5}

@@ -5,52 +5,19 @@ A suite that left no evidence, or evidence about other builds, counts as UNPROVE
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from typing import TypeAlias
 
-from ci.config import Field, Model, parse
 from ci.outcome import GateResult, Verdict, combine
 from ci.release.manifest import Fixed, Manifest, SuiteEvidence
-from ci.report.words import one_line, percent, sentence, shortened, signed
+from ci.report.figures import ScenarioFigure, scenario_figures
+from ci.report.words import one_line, sentence, shortened
 
 REQUIRED_SUITES = ("parity", "throughput")
 LISTED_SCENARIOS = 2
 """The headline names this many scenarios; of more it gives the least and the greatest gain."""
-NAME_LIMIT = 60
 REASON_LIMIT = 200
 
-LogRatio = Annotated[float, Field(ge=-20, le=20)]
-"""A factor of e^20 between two builds is a broken clock, not a speed."""
 Gates: TypeAlias = tuple[GateResult, ...]
-
-
-class ScenarioFigure(Model, extra="ignore"):
-    """Throughput of one scenario: paired log ratios of tokens per second, speed over stock.
-
-    `low` and `high` bound `log_ratio` with 95 % confidence; `raw` holds one log ratio per pair.
-    A scenario that `claims` nothing is measured to see that it got no slower.
-    """
-
-    scenario: str
-    claims: bool = True
-    pairs: int
-    log_ratio: LogRatio
-    low: LogRatio
-    high: LogRatio
-    raw: tuple[LogRatio, ...] = ()
-    stock_tok_s: float | None = None
-    speed_tok_s: float | None = None
-    acceptance: float | None = None
-    mean_accepted_length: float | None = None
-
-    @property
-    def words(self) -> str:
-        """The gain with its interval: `+8.4 % (95 % interval +6.1 to +10.9)`."""
-        return f"{percent(self.log_ratio)} (95 % interval {signed(self.low)} to {signed(self.high)})"
-
-    @property
-    def short_name(self) -> str:
-        """The scenario's name for headlines and plots."""
-        return shortened(one_line(self.scenario), NAME_LIMIT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,18 +83,6 @@ def summarise(manifest: Manifest) -> Summary:
     )
 
 
-def scenario_figures(evidence: SuiteEvidence | None) -> tuple[ScenarioFigure, ...]:
-    """The throughput figures, one per scenario; none when the suite left none.
-
-    Raises:
-        ConfigProblem: figures are there but not of the agreed form; lists every fault.
-    """
-    if evidence is None:
-        return ()
-    rows = evidence.figures.get("scenarios", [])
-    return tuple(parse(ScenarioFigure, row, source=f"{evidence.suite} figures") for row in rows)
-
-
 def _suites(manifest: Manifest) -> Iterator[SuiteSummary]:
     found = {evidence.suite: evidence for evidence in manifest.measured.suites}
     for name in dict.fromkeys((*REQUIRED_SUITES, *found)):
@@ -161,8 +116,8 @@ def _doubts(evidence: SuiteEvidence, fixed: Fixed) -> Iterator[str]:
         yield f"the control was build {stock.label!r}, not unpatched {fixed.upstream.tag}"
     if speed.digest not in {archive.content_digest for archive in fixed.archives}:
         yield f"the build that ran ({speed.digest:.12}) is in none of the archives"
-    if evidence.suite == "throughput" and not evidence.figures.get("scenarios"):
-        yield "the throughput suite left no figures"
+    if evidence.suite == "throughput" and not scenario_figures(evidence):
+        yield "no scenario was measured against stock"
 
 
 def headline(
@@ -190,10 +145,10 @@ def _claim(throughput: SuiteSummary, scenarios: Sequence[ScenarioFigure]) -> str
     match throughput.verdict:
         case Verdict.PASS:
             claimed = [figure for figure in scenarios if figure.claims]
-            faster = bool(claimed) and all(figure.low > 0 for figure in claimed)
+            faster = bool(claimed) and all(figure.is_faster for figure in claimed)
             return "Safe and faster" if faster else "Safe and no slower"
         case Verdict.FAIL:
-            slower = any(figure.high < 0 for figure in scenarios)
+            slower = any(figure.is_slower for figure in scenarios)
             return "Safe but slower" if slower else "Safe but not fast enough"
         case Verdict.UNPROVEN:
             return "Safe, but a gain in speed is not proven"

@@ -5,8 +5,9 @@ import pytest
 
 from ci.config import parse
 from ci.outcome import JsonValue
+from ci.release.manifest import SuiteEvidence
+from ci.report.figures import ScenarioFigure, scenario_figures
 from ci.report.plots import THEME, description, ratio_plot, span
-from ci.report.summary import ScenarioFigure
 from tests.helpers import releases
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -14,7 +15,8 @@ XLINK = "{http://www.w3.org/1999/xlink}href"
 
 
 def figure(name: str = "smollm2", shift: float = 0.0, **more: JsonValue) -> ScenarioFigure:
-    return parse(ScenarioFigure, releases.scenario(name, shift, **more), source="test")
+    suite = releases.throughput(scenarios=[releases.scenario(name, shift, **more)])
+    return scenario_figures(parse(SuiteEvidence, suite, source="test"))[0]
 
 
 def read(svg: str) -> ET.Element:
@@ -56,7 +58,7 @@ def test_the_plot_is_named_for_screen_readers() -> None:
     root = read(ratio_plot([figure("a"), figure("b")]))
     assert root.get("role") == "img"
     assert root.get("aria-label") == description([figure("a"), figure("b")])
-    assert "b: +8.4 % (95 % interval +7.2 to +9.7), 8 pairs" in root.get("aria-label", "")
+    assert "b: +8.4 % (99.2 % interval +7.2 to +9.7), 8 pairs" in root.get("aria-label", "")
 
 
 def test_names_are_readable_text_next_to_the_axis_in_percent() -> None:
@@ -78,7 +80,7 @@ def test_a_dollar_sign_is_a_dollar_sign() -> None:
 
 
 def test_a_gain_that_is_not_proven_has_a_hollow_mark() -> None:
-    proven, open_gain = ratio_plot([figure(low=0.001)]), ratio_plot([figure(low=-0.001)])
+    proven, open_gain = ratio_plot([figure(lower=0.001)]), ratio_plot([figure(lower=-0.001)])
     hollow = "fill-opacity: 0; stroke: var(--mark)"
     assert hollow not in proven
     assert open_gain.count(hollow) == 1
@@ -88,12 +90,18 @@ def test_a_gain_that_is_not_proven_has_a_hollow_mark() -> None:
 def test_the_axis_holds_every_value_and_no_change(shift: float) -> None:
     shown = figure(shift=shift)
     low, high = span([shown])
-    assert low < min(0.0, shown.low, *shown.raw)
-    assert high > max(0.0, shown.high, *shown.raw)
+    assert low < min(0.0, shown.low or 0.0, *shown.raw)
+    assert high > max(0.0, shown.high or 0.0, *shown.raw)
     assert "0" in texts(ratio_plot([shown]))
 
 
 def test_a_scenario_without_spread_or_pairs_can_be_drawn() -> None:
-    flat = figure(raw=[], log_ratio=0.0, low=0.0, high=0.0)
+    flat = figure(raw=[], estimate=0.0, lower=0.0, upper=0.0)
     assert math.isclose(span([flat])[1], 0.01)
     assert ratio_plot([flat])
+
+
+def test_bounds_that_are_missing_are_not_drawn() -> None:
+    without = ratio_plot([figure(lower=None, upper=None)])
+    assert without.count("<use ") == ratio_plot([figure()]).count("<use ") - 2
+    assert "interval none: too few pairs" in without

@@ -2,7 +2,8 @@ import pytest
 
 from ci.errors import ConfigProblem
 from ci.outcome import JsonValue, Verdict
-from ci.report.summary import scenario_figures, summarise
+from ci.report.figures import scenario_figures
+from ci.report.summary import summarise
 from tests.helpers import releases
 
 
@@ -19,8 +20,8 @@ def test_proven_and_faster() -> None:
     assert summary.verdict is Verdict.PASS
     assert summary.headline == (
         "Safe and faster: token-identical to stock on 12 prompts x 64 tokens; "
-        "+8.4 % (95 % interval +7.2 to +9.7) on smollm2-135m, plain; "
-        "+14.0 % (95 % interval +12.7 to +15.3) on exact-large, draft."
+        "+8.4 % (99.2 % interval +7.2 to +9.7) on smollm2-135m, plain; "
+        "+14.0 % (99.2 % interval +12.7 to +15.3) on exact-large, draft."
     )
     assert summary.unproven == summary.failed == ()
 
@@ -123,7 +124,7 @@ def test_a_further_suite_counts() -> None:
 def test_many_scenarios_are_given_by_their_ends() -> None:
     scenarios = [releases.scenario(f"s{index}", index / 100) for index in range(5)]
     text = words(releases.parity(), releases.throughput(scenarios=scenarios))
-    assert "from +8.4 % (95 % interval +7.2 to +9.7) on s0 to +12.8 %" in text
+    assert "from +8.4 % (99.2 % interval +7.2 to +9.7) on s0 to +12.8 %" in text
     assert "on s4, 5 scenarios." in text
 
 
@@ -132,10 +133,35 @@ def test_a_long_reason_is_cut_in_the_headline() -> None:
 
 
 def test_figures_of_another_form_are_named() -> None:
-    broken = releases.scenario(log_ratio="fast", low=None)
+    broken = releases.scenario("real", estimate="fast", upper=1e9)
     manifest = releases.manifest([releases.parity(), releases.throughput(scenarios=[broken])])
-    with pytest.raises(ConfigProblem, match=r"throughput figures: 2 fault"):
+    with pytest.raises(ConfigProblem, match=r"throughput figures of real: 2 fault"):
         summarise(manifest)
+
+
+def test_a_refused_scenario_has_no_figures_and_no_pass() -> None:
+    refused = releases.scenario() | {"verdict": "UNPROVEN", "reason": "not measured: one build served twice"}
+    refused["evidence"]["log_ratio"] = None
+    summary = summarise(releases.manifest([releases.parity(), releases.throughput(scenarios=[refused])]))
+    assert summary.scenarios == ()
+    assert summary.verdict is Verdict.UNPROVEN
+
+
+def test_a_patch_measured_by_its_switch_is_no_comparison_with_stock() -> None:
+    switch = releases.scenario("host-greedy-argmax")
+    switch["evidence"]["sides"]["a"]["digest"] = releases.SPEED_DIGEST
+    summary = summarise(releases.manifest([releases.parity(), releases.throughput(scenarios=[switch])]))
+    assert summary.scenarios == ()
+    assert [gate.reason for _, gate in summary.unproven] == ["no scenario was measured against stock"]
+
+
+def test_too_few_pairs_for_a_bound_are_neither_faster_nor_slower() -> None:
+    (figure,) = summarise(
+        releases.manifest([releases.throughput(scenarios=[releases.scenario(lower=None, upper=None)])])
+    ).scenarios
+    assert not figure.is_faster
+    assert not figure.is_slower
+    assert figure.words == "+8.4 % (99.2 % interval none: too few pairs)"
 
 
 def test_no_evidence_has_no_figures() -> None:
