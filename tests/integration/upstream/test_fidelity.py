@@ -1,0 +1,116 @@
+"""Signs of loss, on trees that have them and on one that has none."""
+
+from pathlib import Path
+
+import pytest
+
+from ci.git import Git
+from ci.upstream.archive import Entry
+from ci.upstream.fastimport import import_tree
+from ci.upstream.fidelity import Fidelity, compare_trees, fidelity
+
+FILE, RUN, LINK = "100644", "100755", "120000"
+
+
+@pytest.fixture
+def git(tmp_path: Path) -> Git:
+    return Git.open_bare(tmp_path / "history.git")
+
+
+def look(git: Git, *files: tuple[bytes, str, bytes]) -> Fidelity:
+    entries = (Entry(path=path, mode=mode, data=data) for path, mode, data in files)
+    import_tree(git, "refs/tags/b7", entries, number=7, message="b7\n")
+    return fidelity(git, "b7")
+
+
+def test_a_whole_tree_shows_no_sign(git: Git) -> None:
+    found = look(
+        git,
+        (b"run.sh", RUN, b"#!/bin/sh\n"),
+        (b"a.txt", FILE, b"text\n"),
+        (b"sub/b.txt", FILE, b"a.txt is a file\n"),
+        (b"link", LINK, b"a.txt"),
+    )
+    assert (found.files, found.executables, found.symlinks, found.submodules) == (4, 1, 1, 0)
+    assert found.scripts_not_executable == ()
+    assert found.likely_lost_symlinks == ()
+    assert found.copies == ()
+    assert found.export_attributes == ()
+    assert not found.gitmodules
+
+
+def test_scripts_without_the_bit_are_listed_by_their_first_line_only(git: Git) -> None:
+    found = look(
+        git,
+        (b"a.py", FILE, b"#!/usr/bin/env python3\n"),
+        (b"b.py", RUN, b"#!/usr/bin/env python3\n"),
+        (b"doc.md", FILE, b"text\n#!/bin/sh in the middle\n"),
+        (b"bin\xe9", FILE, b"#!\0binary\n"),
+    )
+    assert found.scripts_not_executable == (b"a.py", b"bin\xe9")
+
+
+def test_short_files_that_name_something_in_the_tree_look_like_links(git: Git) -> None:
+    found = look(
+        git,
+        (b"AGENTS.md", FILE, b"real text\n"),
+        (b"CLAUDE.md", FILE, b"AGENTS.md"),
+        (b"d/up", FILE, b"../AGENTS.md\n"),
+        (b"d/folder", FILE, b"../e"),
+        (b"e/nothing", FILE, b"not-here"),
+        (b"e/itself", FILE, b"itself"),
+        (b"e/two", FILE, b"../AGENTS.md\n../AGENTS.md\n"),
+        (b"e/out", FILE, b"../../AGENTS.md"),
+    )
+    assert found.likely_lost_symlinks == (b"CLAUDE.md", b"d/folder", b"d/up")
+
+
+def test_files_of_the_same_name_and_content_look_like_followed_links(git: Git) -> None:
+    found = look(
+        git,
+        (b"a/x.h", FILE, b"same\n"),
+        (b"b/x.h", FILE, b"same\n"),
+        (b"c/y.h", FILE, b"same\n"),
+        (b"d/__init__.py", FILE, b""),
+        (b"e/__init__.py", FILE, b""),
+    )
+    assert found.copies == (b"b/x.h",)
+
+
+def test_export_rules_and_submodules_are_seen(git: Git) -> None:
+    found = look(
+        git,
+        (b".gitattributes", FILE, b"docs export-ignore\n"),
+        (b"sub/.gitattributes", FILE, b"version export-subst\n"),
+        (b"other/.gitattributes", FILE, b"*.bin binary\n"),
+        (b"notes.txt", FILE, b"export-ignore\n"),
+        (b".gitmodules", FILE, b""),
+    )
+    assert found.export_attributes == (b".gitattributes", b"sub/.gitattributes")
+    assert found.gitmodules
+
+
+def test_every_kind_of_difference_is_listed_once(git: Git) -> None:
+    def tree(ref: str, *files: tuple[bytes, str, bytes]) -> str:
+        entries = (Entry(path=path, mode=mode, data=data) for path, mode, data in files)
+        return import_tree(git, ref, entries, number=1, message="x\n").commit
+
+    here = tree(
+        "refs/x/1", (b"same", FILE, b"s"), (b"mode", FILE, b"m"), (b"text", FILE, b"1"), (b"only-here", FILE, b"")
+    )
+    there = tree(
+        "refs/x/2", (b"same", FILE, b"s"), (b"mode", RUN, b"m"), (b"text", FILE, b"2"), (b"on\tly", LINK, b"same")
+    )
+    found = {item.path: item for item in compare_trees(git, here, there).differences}
+    assert set(found) == {b"mode", b"text", b"only-here", b"on\tly"}
+    assert found[b"only-here"].there is None
+    assert found[b"on\tly"].here is None
+    assert compare_trees(git, here, here).differences == ()
+
+
+def test_long_lists_are_shortened_with_their_count(git: Git) -> None:
+    many = tuple((b"s%02d" % i, FILE, b"#!x\n") for i in range(14))
+    text = "\n".join(look(git, *many).lines())
+    assert "not executable: 14 (s00, s01" in text
+    assert "and 4 more)" in text
+    assert "not compared with git" in text
