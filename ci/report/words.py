@@ -36,9 +36,13 @@ def percent(log_ratio: float) -> str:
 
 
 def signed(log_ratio: float) -> str:
-    """A log ratio of speeds as a signed percentage without its unit; never `-0.0`."""
-    change = round(100 * math.expm1(log_ratio), 1)
-    return f"{change + 0.0:+.1f}"
+    """A log ratio of speeds as a signed percentage without its unit.
+
+    One decimal; two where one would hide the side of zero that the value is on.
+    """
+    change = 100 * math.expm1(log_ratio)
+    near_zero = change != 0 and round(change, 1) == 0
+    return f"{change:+.{2 if near_zero else 1}f}"
 
 
 def sentence(text: str) -> str:

@@ -40,7 +40,14 @@ def test_shortened_keeps_both_ends() -> None:
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [(1.084, "+8.4 %"), (0.933, "-6.7 %"), (1.0, "+0.0 %"), (0.9999, "+0.0 %"), (2.0, "+100.0 %")],
+    [
+        (1.084, "+8.4 %"),
+        (0.933, "-6.7 %"),
+        (1.0, "+0.0 %"),
+        (0.9998, "-0.02 %"),
+        (1.0003, "+0.03 %"),
+        (2.0, "+100.0 %"),
+    ],
 )
 def test_a_log_ratio_is_spelled_as_a_signed_change(change: float, words: str) -> None:
     assert percent(math.log(change)) == words
