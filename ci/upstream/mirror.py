@@ -25,8 +25,8 @@ from ci.upstream.tags import REF_PREFIX, BuildTag, build_tags
 SCHEMES = ("https", "ssh", "file")
 ASIDE_PREFIX = "refs/mirror/"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
-_HELPER = re.compile(r"[A-Za-z0-9+.-]+::")
-_SSH_SHORT = re.compile(r"(?:[^/:@]+@)?(\[[^/\]]*\]|[^/:]+):(?!/)?.*", re.DOTALL)
+_HELPER = re.compile(r"[^/\[]*::")
+_SSH_SHORT = re.compile(r"(?:[^/:@]+@)?(\[[^/\]]*\]|[^/:]+):.*", re.DOTALL)
 _PASSED = ("SSH_AUTH_SOCK", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy",
            "GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR")  # fmt: skip
 _REMOTE = "upstream"

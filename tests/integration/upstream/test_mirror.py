@@ -202,11 +202,27 @@ def test_a_full_disk_while_fetching_is_said(
 @pytest.mark.parametrize(
     "address",
     [
-        "", "-x", "--upload-pack=touch x", "ext::sh -c id", "fd::3", "http::x", "git://example.org/r", "http://example.org/r",
-        "ftp://example.org/r", "ssh://-oProxyCommand=id/r", "ssh://user@-oProxyCommand=id/r", "-oProxyCommand=id:r",
-        "user@-oProxyCommand=id:r", "https://example.org/r\n", "https://example.org/\x00", "EXT::x", "HTTPS2://x/y",
+        "",
+        "-x",
+        "--upload-pack=touch x",
+        "ext::sh -c id",
+        "fd::3",
+        "http::x",
+        "git://example.org/r",
+        "http://example.org/r",
+        "ftp://example.org/r",
+        "ssh://-oProxyCommand=id/r",
+        "ssh://user@-oProxyCommand=id/r",
+        "-oProxyCommand=id:r",
+        "user@-oProxyCommand=id:r",
+        "https://example.org/r\n",
+        "https://example.org/\x00",
+        "EXT::x",
+        "::x",
+        "u@::x",
+        "HTTPS2://x/y",
     ],
-)  # fmt: skip
+)
 def test_an_address_of_another_kind_is_refused(history: Git, address: str) -> None:
     with pytest.raises(UsageProblem) as refused:
         MirrorSource(git=history, address=address)
@@ -216,11 +232,21 @@ def test_an_address_of_another_kind_is_refused(history: Git, address: str) -> No
 @pytest.mark.parametrize(
     "address",
     [
-        "https://example.org/owner/repo", "https://user:pw@example.org:8443/r.git", "ssh://git@example.org/owner/repo",
-        "git@example.org:owner/repo.git", "example.org:repo", "file:///srv/r", "/srv/r", "./r", "../r", "r",
+        "https://example.org/owner/repo",
+        "https://user:pw@example.org:8443/r.git",
+        "ssh://git@example.org/owner/repo",
+        "git@example.org:owner/repo.git",
+        "example.org:repo",
+        "[::1]:repo",
+        "ssh://git@[::1]:22/r",
+        "file:///srv/r",
+        "/srv/r",
+        "./r",
+        "../r",
+        "r",
         "/srv/a:b",
     ],
-)  # fmt: skip
+)
 def test_https_ssh_and_paths_are_accepted(address: str) -> None:
     assert checked_address(address) == address
 
