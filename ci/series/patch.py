@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from os import fsdecode
 from pathlib import Path
 
-from ci.series.trailers import Trailers, parse_trailers, read_trailers
+from ci.series.message import read_trailers
+from ci.series.trailers import Trailers, parse_trailers
 
 MBOX_LINE = re.compile(rb"^From .*\d?\d:\d\d:\d\d.* \d{4}\r?$", re.MULTILINE)
 """What `git mailsplit` takes for the start of a mail; prose that begins with "From " has no clock in it."""

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ci.git import Git
+from ci.series.message import read_trailers
 from ci.series.patch import read_mail
-from ci.series.trailers import read_trailers
 
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ci.series.message import read_trailers
 from ci.series.trailers import (
     REQUIRED,
     Feature,
@@ -13,7 +14,6 @@ from ci.series.trailers import (
     Trailers,
     UpstreamStatus,
     parse_trailers,
-    read_trailers,
 )
 from ci.upstream.tags import BuildTag
 
