@@ -105,7 +105,11 @@ def build(
     place = _Place(root=home.work / "build" / request.target.name)
     jobs = job_count(environ, cpus=usable_cpus(), memory=usable_memory())
     require_free_space(place.root, NEEDED_BYTES, what="a build")
-    with exclusive(home.work / "build" / f"{request.target.name}.lock", wait_s=ORPHAN_WAIT_S):
+    lock = home.work / "build" / f"{request.target.name}.lock"
+    with exclusive(lock, wait_s=ORPHAN_WAIT_S, on_wait=lambda: console.say(f"waiting for the lock {lock}")):
+        found = find(home, key.digest)  # whoever held the lock may have made it
+        if found:
+            return found
         check_compiler(toolchain, environ, place.root)
         worker = _Worker(
             place=place, toolchain=toolchain, recipe=key.recipe, jobs=jobs, env=build_env(home, place.root, environ)
@@ -160,11 +164,11 @@ class _Worker:
 
     def make(self, git: Git, key: BuildKey, home: Home, console: Console) -> Build:
         self.place.clear()
-        title = f"build {key.label} ({key.variant}, {self.recipe.target})"
+        title = f"build {key.label} for {self.recipe.target}"
         with console.task(f"{title}: sources and configuration"):
             write_tree(git, key.tree, self.place.source)
             self._configure()
-        with console.task(f"{title}, {self.jobs} at once") as task:
+        with console.task(f"{title}, {self.jobs} jobs") as task:
             self._compile(task)
         finished = harvest(
             self.place.source, self.place.build, self.recipe.programs, self.toolchain, self.place.harvest

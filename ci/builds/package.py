@@ -18,7 +18,8 @@ from ci.git import Git
 from ci.process import run
 
 SUMS_FILE = "SHA256SUMS"
-GZIP_LEVEL = 9
+GZIP_LEVEL = 6
+"""Level 9 takes six times as long on the sources and saves under 2 %."""
 UNPACKED_LIMIT = 4_000_000_000
 """Bytes: far above any archive of ours, far below a decompression bomb."""
 
