@@ -5,8 +5,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from invoke import Context as Invocation
-from invoke import task
+from invoke.context import Context as Invocation
+from invoke.tasks import task
 
 from ci.console import Console
 from ci.errors import EXIT_DEFECT, EXIT_INTERRUPTED, SpeedforkError

@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from ci.builds.store import Build, load_build
+from ci.console import Console
 from ci.home import Home
+from ci.pipeline import STAGES
+from ci.records import find_record
+from ci.stage import Context, Options
+from ci.stages.values import Built
 
 CHECKOUT = Path(__file__).parents[1]
 REAL_ENVIRON = dict(os.environ)
@@ -29,3 +35,27 @@ def sealed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
 def real_home() -> Home:
     """The state directory that `invoke build` filled."""
     return Home.find(CHECKOUT, REAL_ENVIRON)
+
+
+@pytest.fixture(scope="session")
+def real_context(real_home: Home) -> Context:
+    """The pipeline as far as the builds, from its records; a test without its parts fails."""
+    context = Context(home=real_home, console=Console(), options=Options())
+    for stage in STAGES[: [stage.name for stage in STAGES].index("build") + 1]:
+        kept = find_record(stage, context)
+        if kept is None:
+            pytest.fail(f"no current {stage.name} in {real_home.root}: run `invoke build` first")
+        context = context.after(*kept)
+    return context
+
+
+@pytest.fixture(scope="session")
+def stock_build(real_context: Context) -> Build:
+    """The real stock build of the current pipeline."""
+    return load_build(real_context.value(Built).stock)
+
+
+@pytest.fixture(scope="session")
+def speed_build(real_context: Context) -> Build:
+    """The real speed build of the current pipeline."""
+    return load_build(real_context.value(Built).speed)
