@@ -39,7 +39,9 @@ class Clash:
     patch: str | None
 
     def describe(self, build: str, patch_id: str) -> str:
-        """The region with the usual markers, each side named."""
+        """The region with the usual markers, each side named; one text when both sides agree."""
+        if self.upstream == self.patch:
+            return f"already in {build}:\n{_side(self.patch)}"
         return (
             f"<<<<<<< {build}\n{_side(self.upstream)}||||||| before\n{_side(self.base)}"
             f"=======\n{_side(self.patch)}>>>>>>> {patch_id}"
@@ -78,7 +80,7 @@ class Conflict:
             lines.append(f"{path.path}: {path.kind}")
             for clash in path.clashes:
                 lines += [f"  at line {clash.line}", clash.describe(self.upon, self.patch_id)]
-        return "\n".join([*lines, self.said] if self.said else lines)
+        return "\n".join(line.rstrip("\n") for line in [*lines, self.said] if line)
 
 
 def _side(text: str | None) -> str:

@@ -312,8 +312,10 @@ def half_landed(past: Past) -> bytes:
 
 def test_a_half_landed_patch_is_a_conflict_and_never_dropped(past: Past) -> None:
     half_landed(past)
-    (path,) = stopped(past).paths
+    conflict = stopped(past)
+    (path,) = conflict.paths
     assert (path.path, path.kind) == ("f", PARTLY_UPSTREAM)
+    assert "f: partly upstream\n  at line 1\nalready in b101:\n-line 3\n+first half" in conflict.describe()
     assert path.clashes[0].patch == "-line 3\n+first half\n"
 
 
