@@ -77,7 +77,7 @@ def summarise(manifest: Manifest) -> Summary:
     return Summary(
         release=manifest.fixed.release,
         verdict=combine(suite.verdict for suite in suites),
-        headline=headline(suites, scenarios, manifest.measured.suite("parity")),
+        headline=headline(suites, scenarios),
         suites=suites,
         scenarios=scenarios,
     )
@@ -120,9 +120,7 @@ def _doubts(evidence: SuiteEvidence, fixed: Fixed) -> Iterator[str]:
         yield "no scenario was measured against stock"
 
 
-def headline(
-    suites: Sequence[SuiteSummary], scenarios: Sequence[ScenarioFigure], parity_evidence: SuiteEvidence | None
-) -> str:
+def headline(suites: Sequence[SuiteSummary], scenarios: Sequence[ScenarioFigure]) -> str:
     """One or two sentences for someone who reads nothing else."""
     by_name = {suite.suite: suite for suite in suites}
     parity, throughput = by_name["parity"], by_name["throughput"]
@@ -131,7 +129,7 @@ def headline(
     gain = gain_words(scenarios)
     if parity.verdict is Verdict.UNPROVEN:
         return f"Not proven safe: {_brief(parity)}" + (f" Speed: {gain}." if gain else "")
-    compared = "; ".join(filter(None, (parity_words(parity, parity_evidence), gain)))
+    compared = "; ".join(filter(None, (parity_words(parity), gain)))
     open_points = [suite for suite in suites if suite.verdict is not Verdict.PASS]
     blame = (f" {suite.suite.capitalize()} {suite.verdict}: {_brief(suite)}" for suite in open_points)
     return f"{_claim(throughput, scenarios)}: {compared}.{''.join(blame)}"
@@ -154,13 +152,14 @@ def _claim(throughput: SuiteSummary, scenarios: Sequence[ScenarioFigure]) -> str
             return "Safe, but a gain in speed is not proven"
 
 
-def parity_words(parity: SuiteSummary, evidence: SuiteEvidence | None) -> str:
-    """What the passed parity gates compared."""
-    figures = evidence.figures if evidence else {}
-    prompts, tokens = figures.get("prompts"), figures.get("tokens")
-    if prompts and tokens:
-        return f"token-identical to stock on {prompts} prompts x {tokens} tokens"
-    return f"{len(parity.gates)} parity gate(s) passed"
+def parity_words(parity: SuiteSummary) -> str:
+    """What the passed parity gates compared: token positions, and forks at ties where they allow some."""
+    texts = [gate.evidence for gate in parity.gates if {"forks", "n_compared"} <= set(gate.evidence)]
+    if not texts:
+        return f"{len(parity.gates)} parity gate(s) passed"
+    tokens, forks = sum(text["n_compared"] for text in texts), sum(len(text["forks"]) for text in texts)
+    ties = f", {forks} fork(s) between plain and speculative text, all at ties" if forks else ""
+    return f"token-identical to stock, {tokens:,} tokens compared by {len(texts)} gate(s){ties}"
 
 
 def gain_words(scenarios: Sequence[ScenarioFigure]) -> str:

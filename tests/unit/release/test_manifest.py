@@ -1,3 +1,5 @@
+import hashlib
+import json
 from typing import Any
 
 import pytest
@@ -16,6 +18,12 @@ def test_the_digest_ignores_what_was_measured() -> None:
 @pytest.mark.parametrize("change", [{"recipe": "cpu-2"}, {"compiler": "c++ 13"}, {"patches": []}, {"base_tag": "b2"}])
 def test_the_digest_follows_every_fixed_part(change: dict[str, Any]) -> None:
     assert fixed_digest(releases.manifest(**change).fixed) != fixed_digest(releases.manifest().fixed)
+
+
+def test_the_digest_is_that_of_the_stored_fixed_part() -> None:
+    document = json.loads(json.dumps(manifest_json(releases.manifest())))
+    text = json.dumps(document["fixed"], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert hashlib.sha256(text.encode()).hexdigest() == document["fixed_digest"]
 
 
 def test_a_changed_fixed_part_does_not_fit_the_stored_digest() -> None:
