@@ -20,6 +20,9 @@ from typing import IO, Self
 from ci.errors import CommandFailed, DiskFull, ToolMissing
 
 TERM_GRACE_S = 10.0
+NO_SPACE = ("No space left on device", "Out of diskspace", "Disk quota exceeded")
+"""How programs say that a disk is full; the second is git's pack writer."""
+
 PASSED_THROUGH = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "TZ", "USER")
 
 
@@ -113,7 +116,7 @@ def failure_of(done: Completed) -> CommandFailed | DiskFull:
     said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()[-20:]
     quote = "".join(f"\n    {line}" for line in said)
     message = f"exit code {done.code} from: {quoted(done.argv)}{quote}"
-    return DiskFull(message) if "No space left on device" in quote else CommandFailed(message)
+    return DiskFull(message) if any(words in quote for words in NO_SPACE) else CommandFailed(message)
 
 
 def _spawn(

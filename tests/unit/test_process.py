@@ -40,9 +40,10 @@ def test_an_unexpected_code_quotes_command_and_output() -> None:
         run(python("import sys; print('the reason', file=sys.stderr); sys.exit(7)"))
 
 
-def test_a_full_disk_is_named_as_such() -> None:
+@pytest.mark.parametrize("words", ["write: No space left on device", "fatal: cannot pwrite: Out of diskspace"])
+def test_a_full_disk_is_named_as_such(words: str) -> None:
     with pytest.raises(DiskFull):
-        run(python("import sys; print('write: No space left on device', file=sys.stderr); sys.exit(1)"))
+        run(python(f"import sys; print({words!r}, file=sys.stderr); sys.exit(1)"))
 
 
 def test_a_missing_program_is_named() -> None:
