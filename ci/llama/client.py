@@ -48,7 +48,7 @@ class Props(Lenient):
 
 
 class Client:
-    """Speaks to one server; keeps one connection.
+    """Speaks to one server.
 
     Args:
         base_url: such as `http://127.0.0.1:4711`.
@@ -60,6 +60,8 @@ class Client:
         self.model = model
         self._session = requests.Session()
         self._session.trust_env = False  # no proxies, no netrc: the server is on this machine
+        # llama-server drops an idle connection after some seconds; a request that meets that moment would be lost
+        self._session.headers["Connection"] = "close"
 
     def __enter__(self) -> Self:
         return self
@@ -70,7 +72,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Drop the connection."""
+        """Release the session."""
         self._session.close()
 
     def health(self) -> Health:
