@@ -6,7 +6,6 @@ without a recorded verdict (an error, a skip, an interruption) leaves an UNPROVE
 
 import os
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -15,34 +14,10 @@ from ci.builds.store import Build, load_build
 from ci.files import write_json
 from ci.home import Home
 from ci.outcome import GateResult, JsonValue, Verdict
+from tests.suites.evidence import Builds, Evidence
 
 CHECKOUT = Path(__file__).parents[2]
 PROFILES = ("quick", "full")
-
-
-@dataclass(kw_only=True)
-class Evidence:
-    """What a session found out so far."""
-
-    stock: Build | None = None
-    speed: Build | None = None
-    gates: dict[str, list[GateResult]] = field(default_factory=dict)
-    figures: dict[str, JsonValue] = field(default_factory=dict)
-
-    def of(self, node_id: str) -> list[GateResult]:
-        return self.gates.setdefault(node_id, [])
-
-    def unproven(self, item: pytest.Item, reason: str) -> None:
-        result = GateResult(gate=item.name.removeprefix("test_"), verdict=Verdict.UNPROVEN, reason=reason)
-        self.of(item.nodeid).append(result)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Builds:
-    """The two sides of every comparison."""
-
-    stock: Build
-    speed: Build
 
 
 EVIDENCE = pytest.StashKey[Evidence]()
