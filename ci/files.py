@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -16,6 +17,10 @@ from ci.errors import Busy, ConfigProblem, DigestMismatch, DiskFull
 from ci.outcome import JsonMap, JsonValue
 
 CHUNK = 1 << 20
+"""Bytes read at a time where files are large."""
+
+PART = ".part"
+"""Ending of names under construction."""
 
 
 def sha256_bytes(data: bytes) -> str:
@@ -88,8 +93,7 @@ def read_json(path: Path) -> JsonMap:
 @contextlib.contextmanager
 def staged_file(final: Path) -> Iterator[Path]:
     """A temporary name beside `final` that gets its name only when the block ends well."""
-    final.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{final.name[:80]}.", suffix=".part", dir=final.parent)
+    handle, name = tempfile.mkstemp(prefix=_staging_prefix(final), suffix=PART, dir=final.parent)
     os.close(handle)
     staging = Path(name)
     try:
@@ -102,8 +106,7 @@ def staged_file(final: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def staged_dir(final: Path) -> Iterator[Path]:
     """A temporary directory beside `final` that replaces it only when the block ends well."""
-    final.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{final.name[:80]}.", suffix=".part", dir=final.parent))
+    staging = Path(tempfile.mkdtemp(prefix=_staging_prefix(final), suffix=PART, dir=final.parent))
     staging.chmod(0o755)
     try:
         yield staging
@@ -111,6 +114,17 @@ def staged_dir(final: Path) -> Iterator[Path]:
         staging.rename(final)
     finally:
         remove_tree(staging)
+
+
+def _staging_prefix(final: Path) -> str:
+    """Start of a staging name: the final name and our process id; leftovers of killed processes go first."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    stem = f".{final.name[:80]}."
+    for path in final.parent.glob(f"{glob.escape(stem)}*{PART}"):
+        owner = path.name.removeprefix(stem).partition(".")[0]
+        if owner.isdecimal() and not Path(f"/proc/{owner}").exists():
+            remove_tree(path)
+    return f"{stem}{os.getpid()}."
 
 
 def remove_tree(path: Path) -> None:

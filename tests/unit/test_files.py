@@ -103,3 +103,15 @@ def test_a_held_lock_is_reported(tmp_path: Path) -> None:
     ):
         pass
     assert waits == ["waiting"]
+
+
+def test_what_a_killed_process_left_behind_is_removed_by_the_next_writer(tmp_path: Path) -> None:
+    dead = run((sys.executable, "-c", "import os; print(os.getpid())")).text
+    mine = os.getpid()
+    for owner in (dead, mine):
+        (tmp_path / f".d.{owner}.x.part").mkdir()
+        (tmp_path / f".f.{owner}.x.part").write_text("half")
+    with files.staged_dir(tmp_path / "d"), files.staged_file(tmp_path / "f"):
+        pass
+    left = {path.name for path in tmp_path.iterdir() if path.name.startswith(".")}
+    assert left == {f".d.{mine}.x.part", f".f.{mine}.x.part"}
