@@ -94,12 +94,15 @@ class Console:
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> None:
         """A table for people (standard error under --json)."""
-        grid = Table(title=title or None, title_justify="left", header_style="bold")
+        target = self._err if self.json_output else self._out
+        if title:  # above the table, where it does not wrap at the table's width
+            target.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
+        grid = Table(header_style="bold")
         for heading in headings:
             grid.add_column(heading, overflow="fold")
         for row in rows:
             grid.add_row(*(self._cell(cell) for cell in row))
-        (self._err if self.json_output else self._out).print(grid)
+        target.print(grid)
 
     @staticmethod
     def _cell(text: str) -> str:

@@ -70,7 +70,8 @@ def show(home: Home, console: Console) -> int:
         for tag in sorted({*found.known, *found.local}, reverse=True)
     ]
     console.table(("build", "fetched", ""), rows, title=f"upstream builds in {source.name}")
-    behind = f"{found.behind_builds} known builds and {found.behind_numbers} build numbers behind {found.newest}"
+    builds = "1 known build" if found.behind_builds == 1 else f"{found.behind_builds} known builds"
+    behind = f"{builds} and {found.behind_numbers} build numbers behind {found.newest}"
     console.result(f"base {base.tag} is {behind}" if found.behind_builds else f"base {base.tag} is the newest known")
     if found.behind_builds:
         console.result("next: invoke rebase-upstream --dry-run")

@@ -72,8 +72,7 @@ def kill_when(argv: tuple[str, ...], log: Path, seen: Path, after: float) -> Non
             os.kill(program.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("after", [0.0, 0.05, 0.15])
-@pytest.mark.parametrize("stage", ["a", "b", "c"])
+@pytest.mark.parametrize(("stage", "after"), [("a", 0.05), ("b", 0.0), ("b", 0.15), ("c", 0.05)])
 def test_the_next_run_continues_and_ends_the_same(
     argv: tuple[str, ...], tmp_path: Path, stage: str, after: float
 ) -> None:
