@@ -109,6 +109,11 @@ def test_absence_is_unproven(suites: list[JsonValue]) -> None:
     assert verdict(*suites) is Verdict.UNPROVEN
 
 
+def test_a_suite_without_gates_left_no_evidence() -> None:
+    summary = summarise(releases.manifest([releases.parity(), releases.suite("throughput", [])]))
+    assert [gate.reason for _, gate in summary.unproven] == ["the throughput suite left no evidence"]
+
+
 @pytest.mark.parametrize(
     ("change", "doubt"),
     [
