@@ -76,8 +76,8 @@ class LlamaServer:
     def cpu_s(self) -> float:
         """CPU seconds that the process has used so far, all its threads, in nanosecond steps.
 
-        The clock id of a foreign process is Linux's own encoding (as clock_getcpuclockid gives): the complement of the
-        process id above three bits, of which 2 means scheduler time.
+        The id of another process's clock is in Linux's own encoding, as clock_getcpuclockid gives it: the complement
+        of the process id above three bits, of which 2 means scheduler time.
         """
         return time.clock_gettime((~self.pid << 3) | 2)
 

@@ -137,8 +137,12 @@ class Plan(Model):
     top_k: int = Field(default=0, ge=0)
     suites: tuple[Literal["parity", "throughput"], ...]
     profiles: tuple[Literal["quick", "full"], ...] = ("quick", "full")
+    clock: Literal["cpu", "server"] = "server"
+    """What throughput is judged by: CPU time of the server (one thread, no device), or the server's own clock."""
     claims: bool = False
     """Whether the series promises a gain here: the throughput gate then asks for one."""
+    exercises: tuple[str, ...] = ()
+    """Ids of patches whose code runs here: their switches are measured in this scenario."""
     why: str
 
     def scenario(self, name: str, target: Path, draft: Path | None) -> Scenario:

@@ -11,16 +11,8 @@ Prompt: TypeAlias = str | tuple[int, ...]
 Order: TypeAlias = Literal["ab", "ba"]
 
 BLOCK: tuple[Order, ...] = ("ab", "ab", "ba", "ba")  # every four pairs hold both orders twice: a drift cancels early
-IDS_PER_PROMPT = 12
+IDS_PER_PROMPT = 4  # short: CPU time includes the prompt
 
-OPENINGS = (
-    "The following is a detailed account of how",
-    "In this chapter we describe, step by step, how",
-    "A letter to the editor explains at length why",
-    "Notes from a lecture: first we must understand how",
-    "The report begins with a long description of how",
-    "My grandmother liked to tell the story of how",
-)
 SUBJECTS = (
     "a baker",
     "the harbour master",
@@ -69,12 +61,12 @@ def schedule(prompts: Sequence[Prompt], *, seed: int) -> tuple[Turn, ...]:
 
 
 def text_prompts(count: int, *, seed: int) -> tuple[Prompt, ...]:
-    """Different openings of longer texts, for a real model.
+    """Different openings of numbered lists, for a real model: a list goes on, where a story may end early.
 
     Raises:
         UsageProblem: more than there are.
     """
-    every = [f"{a} {b} {c}. It was" for a in OPENINGS for b in SUBJECTS for c in DEEDS]
+    every = [f"How {who} {did}, told in twenty numbered steps:\n\n1." for who in SUBJECTS for did in DEEDS]
     if count > len(every):
         raise UsageProblem(f"{count} text prompts wanted, only {len(every)} exist")
     return tuple(random.Random(seed).sample(every, count))  # noqa: S311

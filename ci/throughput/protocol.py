@@ -5,9 +5,13 @@ thread costs nothing (its worker threads sleep), and two that are warm at once s
 which restarts in between would not. The servers are restarted every few pairs (`Policy.pairs_per_start`), because the
 memory layout of one process can make the same binary look faster or slower for as long as that process lives.
 
-Time per token comes from the server's own clock (`predicted_ms`, first to last token), and our clock around the
-request checks it. Tokens per second factor into tokens per round and time per round; at temperature 0 both sides must
-emit the same tokens with the same draft counters, so that the whole difference is time.
+Three clocks run. A scenario of one CPU thread is judged by the CPU time of the server per token: on a machine that
+does other things too its pairs spread by a few percent where elapsed time spreads by tens, and on a quiet one they
+agree. The server's own clock (`predicted_ms`, first to last token) judges everything else, and catches here what CPU
+time cannot see: waiting. Our clock around the request checks the server's.
+
+Tokens per second factor into tokens per round and time per round; at temperature 0 both sides must emit the same
+tokens with the same draft counters, so that the whole difference is time.
 """
 
 import contextlib
@@ -25,7 +29,7 @@ from ci.throughput.pairing import Prompt, Turn, schedule
 from ci.throughput.policy import Policy
 from ci.throughput.samples import Pair, Sample, Side, faults_of, same_thing, sample_of
 from ci.throughput.stats import Interval
-from ci.throughput.verdict import Decision, Measured, judge
+from ci.throughput.verdict import Decision, Measured, judge, ratios, waits_more
 
 WARMUP_TOKENS = 64
 
@@ -40,6 +44,9 @@ class Server(Protocol):
     @property
     def degraded(self) -> tuple[str, ...]:
         """Log lines which say that it runs less than asked."""
+
+    def cpu_s(self) -> float:
+        """CPU seconds used so far."""
 
     def complete(self, request: Request) -> Reply:
         """Answer one request; raises ReplyProblem when the answer must not count."""
@@ -106,6 +113,7 @@ def measure(
         sides=(side_a, side_b),
         build_infos=tuple(run.build_infos),
         pairs=tuple(run.pairs),
+        clock=plan.clock,
         decision=decision,
         interval=interval,
         refusals=tuple(refusals),
@@ -143,7 +151,7 @@ class _Run:
                     if progress:
                         progress(len(self.pairs), len(turns))
                 self._check(servers)
-            outcome = judge([pair.log_ratio for pair in self.pairs], self.policy, claims=claims)
+            outcome = judge(ratios(self.pairs, self.plan.clock), self.policy, claims=claims)
             if outcome:
                 return outcome
         return None
@@ -176,10 +184,10 @@ class _Run:
         return Pair(turn=turn, a=samples["a"], b=samples["b"])
 
     def _sample(self, server: Server, request: Request) -> Sample:
-        begin = self.clock()
+        cpu, begin = server.cpu_s(), self.clock()
         reply = server.complete(request)
         wall_ms = 1000 * (self.clock() - begin) - reply.timings.prompt_ms
-        return sample_of(reply, wall_ms)
+        return sample_of(reply, wall_ms=wall_ms, cpu_ms=1000 * (server.cpu_s() - cpu))
 
     def _check(self, servers: Sequence[Server]) -> None:
         for side, server in zip(self.sides, servers, strict=True):
@@ -187,13 +195,13 @@ class _Run:
                 raise ServerUnlike(f"{side.name}: the server changed the work: {server.degraded[0]}")
 
     def faults(self) -> list[str]:
-        return list(
-            faults_of(
-                self.pairs,
-                self.sides,
-                build_infos=self.build_infos,
-                speculative=self.scenario.speculative,
-                greedy=self.plan.temperature == 0,
-                clock_slack=self.policy.clock_slack,
-            )
+        found = faults_of(
+            self.pairs,
+            self.sides,
+            build_infos=self.build_infos,
+            speculative=self.scenario.speculative,
+            greedy=self.plan.temperature == 0,
+            clock_slack=self.policy.clock_slack,
         )
+        waits = waits_more(self.pairs, self.policy) if self.plan.clock == "cpu" else None
+        return [*found, *([waits] if waits else [])]

@@ -5,9 +5,13 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, TypeAlias
 
+from ci.errors import ReplyProblem
 from ci.llama.reply import Reply
 from ci.throughput.pairing import Turn
+
+ClockName: TypeAlias = Literal["cpu", "server", "wall"]
 
 CLOCK_FLOOR = 0.03  # log ratio: HTTP and prompt handling on a busy machine
 
@@ -31,6 +35,7 @@ class Sample:
         tokens: generated ids.
         ms_per_token: by the server's clock.
         wall_ms_per_token: by ours, without the prompt.
+        cpu_ms_per_token: CPU time of the server for the whole request, prompt included, over its tokens.
         rounds: decode rounds.
         draft_n: drafted tokens.
         draft_n_accepted: of them accepted.
@@ -39,6 +44,7 @@ class Sample:
     tokens: tuple[int, ...]
     ms_per_token: float
     wall_ms_per_token: float
+    cpu_ms_per_token: float
     rounds: int
     draft_n: int
     draft_n_accepted: int
@@ -62,15 +68,14 @@ class Pair:
     a: Sample
     b: Sample
 
-    @property
-    def log_ratio(self) -> float:
-        """Log of tokens/s of side b over side a: positive when b is faster."""
-        return math.log(self.a.ms_per_token / self.b.ms_per_token)
-
-    @property
-    def wall_log_ratio(self) -> float:
-        """The same by our clock."""
-        return math.log(self.a.wall_ms_per_token / self.b.wall_ms_per_token)
+    def log_ratio(self, clock: ClockName) -> float:
+        """Log of tokens/s of side b over side a by one of the clocks: positive when b is faster."""
+        times = {
+            "cpu": (self.a.cpu_ms_per_token, self.b.cpu_ms_per_token),
+            "server": (self.a.ms_per_token, self.b.ms_per_token),
+            "wall": (self.a.wall_ms_per_token, self.b.wall_ms_per_token),
+        }
+        return math.log(times[clock][0] / times[clock][1])
 
     @property
     def round_log_ratio(self) -> float:
@@ -85,18 +90,28 @@ def same_thing(side_a: Side, side_b: Side) -> str | None:
     return None
 
 
-def sample_of(reply: Reply, wall_ms: float) -> Sample:
+def sample_of(reply: Reply, *, wall_ms: float, cpu_ms: float) -> Sample:
     """A reply as a sample.
 
     Args:
         reply: the answer.
         wall_ms: milliseconds that it took by our clock, without its prompt.
+        cpu_ms: milliseconds of CPU time that the server used for it.
+
+    Raises:
+        ReplyProblem: a clock did not advance.
     """
     timings = reply.timings
+    if min(timings.predicted_ms, wall_ms, cpu_ms) <= 0:
+        raise ReplyProblem(
+            f"{timings.predicted_n} tokens took {timings.predicted_ms} ms (server), {wall_ms:.3f} ms (our clock), "
+            f"{cpu_ms:.3f} ms (CPU); each must be above 0"
+        )
     return Sample(
         tokens=reply.tokens,
         ms_per_token=timings.ms_per_token,
         wall_ms_per_token=wall_ms / max(timings.predicted_n - 1, 1),
+        cpu_ms_per_token=cpu_ms / timings.predicted_n,
         rounds=timings.rounds,
         draft_n=timings.draft_n,
         draft_n_accepted=timings.draft_n_accepted,
@@ -143,7 +158,7 @@ def _other_work(pairs: Sequence[Pair]) -> Iterator[str]:
 
 
 def _clocks_apart(pairs: Sequence[Pair], slack: float) -> Iterator[str]:
-    theirs = statistics.median(pair.log_ratio for pair in pairs)
-    ours = statistics.median(pair.wall_log_ratio for pair in pairs)
+    theirs = statistics.median(pair.log_ratio("server") for pair in pairs)
+    ours = statistics.median(pair.log_ratio("wall") for pair in pairs)
     if abs(theirs - ours) > CLOCK_FLOOR + slack * abs(ours):
         yield f"the servers' clocks give a log ratio of {theirs:+.4f}, ours gives {ours:+.4f}"

@@ -8,10 +8,11 @@ from enum import StrEnum
 
 from ci.outcome import GateResult, JsonValue, Verdict, combine
 from ci.throughput.policy import Policy
-from ci.throughput.samples import Pair, Sample, Side
+from ci.throughput.samples import ClockName, Pair, Sample, Side
 from ci.throughput.stats import Interval, interval, t_interval
 
 OVERALL = "throughput"
+CLOCKS: tuple[ClockName, ...] = ("cpu", "server", "wall")
 
 
 class Decision(StrEnum):
@@ -78,6 +79,19 @@ def in_words(decision: Decision, found: Interval, *, claims: bool) -> str:
     return f"{decision}{wish}: {bounds} tokens/s against stock, {found.n} pairs"
 
 
+def ratios(pairs: Sequence[Pair], clock: ClockName) -> tuple[float, ...]:
+    """Log ratios of tokens/s by one clock."""
+    return tuple(pair.log_ratio(clock) for pair in pairs)
+
+
+def waits_more(pairs: Sequence[Pair], policy: Policy) -> str | None:
+    """What CPU time cannot see: a side that waits. Says so when the server's own clock is surely below the margin."""
+    found = interval(ratios(pairs, "server"), policy.looks[-1].alpha)
+    if found.upper >= -policy.log_margin:
+        return None
+    return f"the server's clock says {percent(found.estimate):+.1f} % tokens/s whatever CPU time says: it waits more"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Measured:
     """What one scenario gave.
@@ -88,6 +102,7 @@ class Measured:
         sides: the control (a) and what is judged (b).
         build_infos: what their servers said they are; empty when none started.
         pairs: in the order measured.
+        clock: what the decision rests on.
         decision: what they say; undecided when refused.
         interval: of the log ratio of tokens/s; None when refused.
         refusals: why the figures must not be judged; empty when they may.
@@ -99,6 +114,7 @@ class Measured:
     sides: tuple[Side, Side]
     build_infos: tuple[str, ...]
     pairs: tuple[Pair, ...]
+    clock: ClockName
     decision: Decision
     interval: Interval | None
     refusals: tuple[str, ...]
@@ -107,7 +123,7 @@ class Measured:
     @property
     def log_ratios(self) -> tuple[float, ...]:
         """Log of tokens/s of side b over side a, one per pair, in the order measured."""
-        return tuple(pair.log_ratio for pair in self.pairs)
+        return ratios(self.pairs, self.clock)
 
 
 def gate_of(measured: Measured) -> GateResult:
@@ -137,7 +153,8 @@ def figures_of(measured: Measured) -> dict[str, JsonValue]:
         "log_ratio": _bounds(measured.interval),
         "gain_percent": round(percent(measured.interval.estimate), 2) if measured.interval else None,
         "log_ratio_t": _bounds(_student(measured)),
-        "log_ratio_wall": _median([pair.wall_log_ratio for pair in measured.pairs]),
+        "clock": measured.clock,
+        "log_ratio_by_clock": {clock: _median(ratios(measured.pairs, clock)) for clock in CLOCKS},
         "log_ratio_tokens_per_round": _median([pair.round_log_ratio for pair in measured.pairs]),
         "same_work": sum(pair.a.work == pair.b.work for pair in measured.pairs),
         "log_ratios": [round(value, 6) for value in measured.log_ratios],
@@ -153,6 +170,7 @@ def _side(side: Side, samples: Sequence[Sample]) -> dict[str, JsonValue]:
         "digest": side.digest,
         "env": dict(side.env),
         "tokens_per_s": _median([1000 / s.ms_per_token for s in samples]),
+        "cpu_ms_per_token": _median([s.cpu_ms_per_token for s in samples]),
         "ms_per_token": _median([s.ms_per_token for s in samples]),
         "ms_per_round": _median([s.ms_per_token * s.tokens_per_round for s in samples]),
         "tokens_per_round": _median([s.tokens_per_round for s in samples]),
@@ -160,6 +178,7 @@ def _side(side: Side, samples: Sequence[Sample]) -> dict[str, JsonValue]:
         "draft_n_accepted": accepted,
         "acceptance": round(accepted / drafted, 4) if drafted else None,
         "all_ms_per_token": [round(s.ms_per_token, 5) for s in samples],
+        "all_cpu_ms_per_token": [round(s.cpu_ms_per_token, 5) for s in samples],
     }
 
 
