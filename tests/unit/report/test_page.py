@@ -149,7 +149,9 @@ def test_the_same_manifest_gives_the_same_page() -> None:
 
 
 def shows_as_text(text: str) -> None:
-    plain, hostile = Page(hostile_page("words")), Page(hostile_page(text))
+    html = hostile_page(text)
+    assert visible(html) == html
+    plain, hostile = Page(hostile_page("words")), Page(html)
     assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in plain.tags]
     assert " ".join(visible(text).split()) in hostile.text
 
