@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ci.outcome import GateResult, Verdict, combine
+from ci.outcome import GateResult, JsonMap, Verdict, combine
 from ci.release.manifest import Fixed, Manifest, SuiteEvidence
 from ci.report.figures import ScenarioFigure, scenario_figures
 from ci.report.words import one_line, sentence, shortened
@@ -16,6 +16,8 @@ REQUIRED_SUITES = ("parity", "throughput")
 LISTED_SCENARIOS = 2
 """The headline names this many scenarios; of more it gives the least and the greatest gain."""
 REASON_LIMIT = 200
+STOCK_GATE = "real-greedy"
+"""The parity gate that compares stock with speed on the real model."""
 
 Gates: TypeAlias = tuple[GateResult, ...]
 
@@ -153,13 +155,21 @@ def _claim(throughput: SuiteSummary, scenarios: Sequence[ScenarioFigure]) -> str
 
 
 def parity_words(parity: SuiteSummary) -> str:
-    """What the passed parity gates compared: token positions, and forks at ties where they allow some."""
-    texts = [gate.evidence for gate in parity.gates if {"forks", "n_compared"} <= set(gate.evidence)]
+    """What the passed parity gates compared, and where they let a tie count as equal."""
+    texts = {gate.gate: gate.evidence for gate in parity.gates if {"forks", "n_compared"} <= set(gate.evidence)}
     if not texts:
         return f"{len(parity.gates)} parity gate(s) passed"
-    tokens, forks = sum(text["n_compared"] for text in texts), sum(len(text["forks"]) for text in texts)
-    ties = f", {forks} fork(s) between plain and speculative text, all at ties" if forks else ""
-    return f"token-identical to stock, {tokens:,} tokens compared by {len(texts)} gate(s){ties}"
+    tokens, forks = sum(text["n_compared"] for text in texts.values()), sum(len(t["forks"]) for t in texts.values())
+    ties = f", {forks} fork(s) at ties" if forks else ""
+    return f"{_sameness(texts.get(STOCK_GATE))} ({tokens:,} tokens in {len(texts)} comparisons{ties})"
+
+
+def _sameness(real: JsonMap | None) -> str:
+    """How the speed build stands to stock on the real model; only a comparison without forks is called identical."""
+    if not real or not real.get("n_prompts"):
+        return "equal in all comparisons"
+    amount = f"{real['n_prompts']} prompts x {real['n_expected'] // real['n_prompts']} tokens"
+    return f"{'equal but for ties' if real['forks'] else 'token-identical'} to stock on {amount}"
 
 
 def gain_words(scenarios: Sequence[ScenarioFigure]) -> str:

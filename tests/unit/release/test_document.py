@@ -50,10 +50,10 @@ def test_evidence_is_read_as_a_suite_left_it(tmp_path: Path) -> None:
     assert evidence.speed is not None
     assert evidence.speed.label == releases.RELEASE
     assert evidence.gates[0].result() == GateResult(
-        gate="greedy-tokens",
+        gate="real-greedy",
         verdict=Verdict.PASS,
         reason="768 of 768 token ids equal",
-        evidence={"n_compared": 768, "n_expected": 768, "forks": []},
+        evidence={"n_prompts": 12, "n_compared": 768, "n_expected": 768, "forks": []},
     )
 
 

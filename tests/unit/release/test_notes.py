@@ -165,7 +165,7 @@ def test_notes_tell_what_a_reader_needs() -> None:
 def test_what_is_unproven_is_said_plainly() -> None:
     notes = render_notes(releases.manifest([releases.parity("UNPROVEN", "the server never answered")]))
     assert "**UNPROVEN.** Not proven safe: the server never answered." in notes
-    assert "- **parity, greedy-tokens:** the server never answered." in notes
+    assert "- **parity, real-greedy:** the server never answered." in notes
     assert "- **throughput, evidence:** the throughput suite left no evidence." in notes
     assert "No throughput was measured for this release" in notes
 

@@ -121,7 +121,7 @@ def test_a_proven_release_shows_claim_gain_and_evidence() -> None:
 def test_failures_come_first_and_are_named() -> None:
     text = Page(render_page(releases.manifest(CASES["failed"]))).text
     assert text.index("Do not use") < text.index("What failed") < text.index("Speed commits")
-    assert "parity, greedy-tokens: differs." in text
+    assert "parity, real-greedy: differs." in text
 
 
 def test_what_is_missing_is_said_to_be_unproven() -> None:

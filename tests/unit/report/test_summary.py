@@ -19,7 +19,7 @@ def test_proven_and_faster() -> None:
     summary = summarise(releases.manifest())
     assert summary.verdict is Verdict.PASS
     assert summary.headline == (
-        "Safe and faster: token-identical to stock, 1,536 tokens compared by 2 gate(s); "
+        "Safe and faster: token-identical to stock on 12 prompts x 64 tokens (1,536 tokens in 2 comparisons); "
         "+8.4 % (99.2 % interval +7.2 to +9.7) on smollm2-135m, plain; "
         "+14.0 % (99.2 % interval +12.7 to +15.3) on exact-large, draft."
     )
@@ -29,7 +29,15 @@ def test_proven_and_faster() -> None:
 def test_forks_at_ties_are_counted_in_the_headline() -> None:
     fork = {"prompt": "p", "index": 3, "tokens": [1, 2], "margin": 0.01, "explained": True}
     parity = releases.suite("parity", [releases.gate("spec", n_compared=1200, n_expected=1300, forks=[fork, fork])])
-    assert "1,200 tokens compared by 1 gate(s), 2 fork(s) between plain and" in words(parity, releases.throughput())
+    text = words(parity, releases.throughput())
+    assert "equal in all comparisons (1,200 tokens in 1 comparisons, 2 fork(s) at ties); " in text
+    assert "identical" not in text
+
+
+def test_a_fork_from_stock_is_not_called_identical() -> None:
+    parity = releases.parity()
+    parity["gates"][0]["evidence"]["forks"] = [{"index": 3}]
+    assert "equal but for ties to stock on 12 prompts x 64 tokens" in words(parity, releases.throughput())
 
 
 def test_gates_without_texts_are_not_called_token_identical() -> None:
