@@ -9,6 +9,7 @@ from ci.release.manifest import SuiteEvidence
 from ci.report.words import one_line, percent, shortened, signed
 
 NAME_LIMIT = 60
+CLOCK_WORDS = {"cpu": "CPU time", "server": "the server's clock", "wall": "the client's clock"}
 LogRatio = Annotated[float, Field(ge=-20, le=20)]
 """A factor of e^20 between two builds is a broken clock, not a speed."""
 
@@ -42,6 +43,7 @@ class PairedFigures(Model, extra="ignore"):
     """The evidence of a throughput gate, as `ci.throughput` writes it."""
 
     claims: bool
+    clock: str
     log_ratio: Bounds | None
     log_ratios: tuple[LogRatio, ...]
     sides: Sides
@@ -54,12 +56,13 @@ class ScenarioFigure:
     Attributes:
         scenario: its name.
         claims: whether a gain is promised; where not, it is measured to see that nothing got slower.
+        clock: what the ratios rest on: `cpu` (CPU time of the server), `server` or `wall`.
         log_ratio: the estimate.
         low: lower bound; None when the pairs are too few for one.
         high: upper bound; None likewise.
         confidence: of the interval, between 0 and 1.
         raw: one log ratio per pair.
-        stock_tok_s: median tokens per second of stock.
+        stock_tok_s: median tokens per second of stock, by the server's clock.
         speed_tok_s: of the speed build.
         acceptance: share of the drafted tokens that the speed build accepted; None without drafts.
         tokens_per_round: tokens that a decode round of the speed build emits.
@@ -67,6 +70,7 @@ class ScenarioFigure:
 
     scenario: str
     claims: bool
+    clock: str
     log_ratio: float
     low: float | None
     high: float | None
@@ -81,6 +85,11 @@ class ScenarioFigure:
     def pairs(self) -> int:
         """How many pairs were measured."""
         return len(self.raw)
+
+    @property
+    def clock_words(self) -> str:
+        """What the ratios rest on, in words."""
+        return CLOCK_WORDS.get(self.clock, self.clock)
 
     @property
     def is_faster(self) -> bool:
@@ -136,6 +145,7 @@ def _figure(scenario: str, evidence: JsonMap) -> ScenarioFigure | None:
     return ScenarioFigure(
         scenario=scenario,
         claims=found.claims,
+        clock=found.clock,
         log_ratio=found.log_ratio.estimate,
         low=found.log_ratio.lower,
         high=found.log_ratio.upper,

@@ -65,7 +65,7 @@ def ratio_plot(scenarios: Sequence[ScenarioFigure]) -> str:
 def description(scenarios: Sequence[ScenarioFigure]) -> str:
     """The plot in words, for those who cannot see it."""
     rows = "; ".join(f"{one_line(figure.scenario)}: {figure.words}, {figure.pairs} pairs" for figure in scenarios)
-    return f"Change in tokens per second, speed build against stock. {rows}."
+    return f"Change in speed, speed build against stock. {rows}."
 
 
 def span(scenarios: Sequence[ScenarioFigure]) -> tuple[float, float]:
@@ -105,7 +105,7 @@ def _draw_frame(axes: "Axes", scenarios: Sequence[ScenarioFigure]) -> None:
     axes.grid(axis="x", color=FAINT, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.set(xlim=(low, high), ylim=(-len(scenarios) + 0.55, 0.65), yticks=[])
-    axes.set_xlabel("change in tokens per second against stock")
+    axes.set_xlabel("change in speed against stock")
     axes.spines[["left", "right", "top"]].set_visible(False)
 
 

@@ -29,6 +29,7 @@ def scenario(
     *,
     raw: Sequence[float] | None = None,
     claims: bool = True,
+    clock: str = "cpu",
     acceptance: float | None = None,
     per_round: float = 1.0,
     **bounds: JsonValue,
@@ -42,7 +43,15 @@ def scenario(
         "b": side(SPEED_DIGEST, 61.2 * math.exp(mean), acceptance, per_round),
     }
     return gate(
-        name, "PASS", "faster", claims=claims, log_ratio=found | bounds, log_ratios=ratios, sides=sides, n_pairs=8
+        name,
+        "PASS",
+        "faster",
+        claims=claims,
+        clock=clock,
+        log_ratio=found | bounds,
+        log_ratios=ratios,
+        sides=sides,
+        n_pairs=8,
     )
 
 

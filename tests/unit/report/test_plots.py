@@ -64,7 +64,7 @@ def test_the_plot_is_named_for_screen_readers() -> None:
 def test_names_are_readable_text_next_to_the_axis_in_percent() -> None:
     shown = texts(ratio_plot([figure("smollm2-135m, plain")]))
     assert "smollm2-135m, plain" in shown
-    assert "change in tokens per second against stock" in shown
+    assert "change in speed against stock" in shown
     assert "0" in shown
     assert "+5 %" in shown
 
