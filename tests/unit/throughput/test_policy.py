@@ -1,0 +1,39 @@
+import pytest
+
+from ci.errors import ConfigProblem
+from ci.throughput.policy import POLICIES, SWITCH, Policy, parse_share
+
+EVERY = pytest.mark.parametrize("policy", [*POLICIES.values(), SWITCH], ids=[*POLICIES, "switch"])
+
+
+@pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("5 %", 0.05), (" 0.5 % ", 0.005), ("99.9%", 0.999)])
+def test_a_share_has_a_unit(text: str, share: float) -> None:
+    assert parse_share(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    "text", ["5", "0.05", "mean:5%", "mean:5", "mean", "-5%", "100%", "0%", "5 s", "5%%", "", "%", "nan%", "٣%5"]
+)
+def test_a_number_without_a_unit_or_out_of_range_is_refused(text: str) -> None:
+    with pytest.raises(ConfigProblem, match="with a unit between 0 % and 100 %"):
+        parse_share(text)
+
+
+@EVERY
+def test_looks_grow_can_be_decided_and_fall_on_a_restart(policy: Policy) -> None:
+    pairs = [look.pairs for look in policy.looks]
+    assert pairs == sorted(set(pairs))
+    assert all(look.alpha >= 0.5**look.pairs for look in policy.looks)
+    assert all(count % policy.pairs_per_start == 0 for count in pairs)
+
+
+def test_profiles_measure_as_many_pairs_as_promised_and_spend_at_most_one_percent() -> None:
+    assert (POLICIES["quick"].looks[0].pairs, POLICIES["full"].looks[0].pairs) == (8, 16)
+    assert all(sum(look.alpha for look in policy.looks) <= 0.01 + 1e-12 for policy in POLICIES.values())
+
+
+def test_the_rule_in_words_says_the_direction_and_the_numbers() -> None:
+    rule = POLICIES["quick"].rule
+    assert "lower is worse" in rule
+    assert "-3%" in rule
+    assert "8 pairs at 0.4%" in rule
