@@ -135,7 +135,6 @@ class Plan(Model):
     n_predict: int = Field(ge=2)
     temperature: float = Field(default=0.0, ge=0)
     top_k: int = Field(default=0, ge=0)
-    suites: tuple[Literal["parity", "throughput"], ...]
     profiles: tuple[Literal["quick", "full"], ...] = ("quick", "full")
     clock: Literal["cpu", "server"] = "server"
     """What throughput is judged by: CPU time of the server (one thread, no device), or the server's own clock."""
@@ -177,6 +176,11 @@ def load_plans(path: Path = SCENARIOS_FILE) -> dict[str, Plan]:
     return plans
 
 
-def plans_for(suite: str, profile: str, path: Path = SCENARIOS_FILE) -> dict[str, Plan]:
-    """The scenarios that a suite runs under a profile."""
-    return {n: p for n, p in load_plans(path).items() if suite in p.suites and profile in p.profiles}
+def plans_for(profile: str, path: Path = SCENARIOS_FILE) -> dict[str, Plan]:
+    """The scenarios that a profile measures."""
+    return {name: plan for name, plan in load_plans(path).items() if profile in plan.profiles}
+
+
+def plans_exercising(patch_id: str, path: Path = SCENARIOS_FILE) -> dict[str, Plan]:
+    """The scenarios in which the code of a patch runs: where its switch is measured."""
+    return {name: plan for name, plan in load_plans(path).items() if patch_id in plan.exercises}

@@ -126,6 +126,24 @@ class Measured:
         return ratios(self.pairs, self.clock)
 
 
+def refused(
+    scenario: str, claims: bool, sides: tuple[Side, Side], policy: Policy, clock: ClockName, reason: str
+) -> Measured:
+    """A scenario that was not measured at all, and why."""
+    return Measured(
+        scenario=scenario,
+        claims=claims,
+        sides=sides,
+        build_infos=(),
+        pairs=(),
+        clock=clock,
+        decision=Decision.UNDECIDED,
+        interval=None,
+        refusals=(reason,),
+        policy=policy,
+    )
+
+
 def gate_of(measured: Measured) -> GateResult:
     """The gate of one scenario; its evidence holds every figure."""
     if measured.interval is None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from ci.errors import ConfigProblem, UsageProblem
-from ci.llama.spec import Scenario, load_plans, plans_for, server_argv
+from ci.llama.spec import Scenario, load_plans, plans_exercising, plans_for, server_argv
 
 TARGET, DRAFT = Path("/m/target.gguf"), Path("/m/draft.gguf")
 
@@ -68,13 +68,18 @@ def test_shipped_plans_bind_to_files() -> None:
 
 
 def test_shipped_throughput_plans_cover_the_claims_and_a_real_model() -> None:
-    plans = plans_for("throughput", "quick")
+    plans = plans_for("quick")
     assert {name for name, plan in plans.items() if plan.claims} == {"large-plain", "large-dspark", "large-sampled"}
     assert [name for name, plan in plans.items() if plan.model] == ["real-plain"]
-    assert plans_for("throughput", "full").keys() >= plans.keys()
+    assert plans_for("full").keys() > plans.keys()
 
 
-ENTRY = 'n_predict = 8\nsuites = ["parity"]\nwhy = "x"\n'
+def test_the_scenarios_of_a_patch_are_found_by_its_id() -> None:
+    assert set(plans_exercising("host-topk-window")) == {"large-sampled", "large-dspark-sampled"}
+    assert plans_exercising("no-such-patch") == {}
+
+
+ENTRY = 'n_predict = 8\nwhy = "x"\n'
 
 
 @pytest.mark.parametrize("head", ["", 'model = "a"\npair = "SMALL"\n'])

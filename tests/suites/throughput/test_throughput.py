@@ -1,0 +1,90 @@
+"""Throughput of speed against stock: a gate per scenario, one over all; pytest-benchmark collects, we judge.
+
+pytest-benchmark's own comparison is never used: it takes a number without a unit for seconds, and a result of another
+machine for a baseline.
+"""
+
+import functools
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from ci.home import Home
+from ci.llama.server import LlamaServer
+from ci.llama.spec import Plan, Scenario, plans_for
+from ci.machine import fingerprint
+from ci.outcome import GateResult, JsonValue
+from ci.throughput.policy import POLICIES
+from ci.throughput.protocol import measure
+from ci.throughput.samples import Side, same_thing
+from ci.throughput.verdict import Measured, figures_of, gate_of, overall, refused
+from tests.suites.evidence import Builds
+from tests.suites.throughput.material import SEED, material
+
+Record = Callable[[GateResult], None]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "plan" in metafunc.fixturenames:
+        plans = plans_for(str(metafunc.config.getoption("--profile")))
+        metafunc.parametrize(("name", "plan"), plans.items(), ids=plans)
+
+
+@pytest.fixture(scope="module")
+def gates() -> list[GateResult]:
+    """The scenarios' gates so far."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def sides(builds: Builds) -> tuple[Side, Side]:
+    both = (("stock", builds.stock), ("speed", builds.speed))
+    stock, speed = (Side(name=name, build=b.path, digest=b.digest, label=b.label) for name, b in both)
+    return stock, speed
+
+
+def starter(home: Home) -> Callable[[Side, Scenario], AbstractContextManager[LlamaServer]]:
+    def start(side: Side, scenario: Scenario) -> AbstractContextManager[LlamaServer]:
+        logs = home.work / "logs" / "throughput" / side.name
+        return LlamaServer.start(side.build, scenario, log_dir=logs, env=side.env, expect_build=side.label)
+
+    return start
+
+
+def measured(home: Home, name: str, plan: Plan, sides: tuple[Side, Side], profile: str) -> Measured:
+    policy = POLICIES[profile]
+    refusal = same_thing(*sides)
+    if refusal:  # before any model is fetched
+        return refused(name, plan.claims, sides, policy, plan.clock, refusal)
+    used = material(home, name, plan, pairs=policy.looks[-1].pairs)
+    return measure(used.scenario, plan, *sides, start=starter(home), prompts=used.prompts, policy=policy, seed=SEED)
+
+
+@pytest.mark.timeout(3600)
+def test_scenario(
+    name: str,
+    plan: Plan,
+    sides: tuple[Side, Side],
+    home: Home,
+    profile: str,
+    benchmark: BenchmarkFixture,
+    figures: dict[str, JsonValue],
+    gates: list[GateResult],
+    record: Record,
+) -> None:
+    """One scenario: pairs until the policy decides; `--benchmark-json` holds the samples of both sides."""
+    run = functools.partial(measured, home, name, plan, sides, profile)
+    collect: Callable[..., Measured] = benchmark.pedantic  # pytest-benchmark has no types
+    result = collect(run, rounds=1, iterations=1)
+    figures["machine"] = fingerprint()
+    figures[name] = figures_of(result)
+    benchmark.extra_info.update(scenario=name, machine=fingerprint(), **figures_of(result))
+    gates.append(gate_of(result))
+    record(gates[-1])
+
+
+def test_all_scenarios(profile: str, gates: list[GateResult], record: Record) -> None:
+    """The gate over all scenarios of the profile; one that was not measured leaves it UNPROVEN."""
+    record(overall(gates, list(plans_for(profile))))
