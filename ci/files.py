@@ -1,4 +1,4 @@
-"""Files: digests, writes that are whole or not there, locks, canonical JSON."""
+"""Files: digests, writes that are whole or not there, locks, JSON."""
 
 import contextlib
 import errno
@@ -23,25 +23,10 @@ PART = ".part"
 """Ending of names under construction."""
 
 
-def sha256_bytes(data: bytes) -> str:
-    """Hex SHA-256 of bytes."""
-    return hashlib.sha256(data).hexdigest()
-
-
 def sha256_file(path: Path) -> str:
     """Hex SHA-256 of a file, read in chunks."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def canonical_json(value: JsonValue) -> bytes:
-    """One spelling per value: sorted keys, no spaces, UTF-8. The input of every digest of ours."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
-
-
-def digest_json(value: JsonValue) -> str:
-    """Hex SHA-256 of the canonical JSON of a value."""
-    return sha256_bytes(canonical_json(value))
 
 
 @contextlib.contextmanager

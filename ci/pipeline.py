@@ -7,8 +7,8 @@ at any point continues where it stopped.
 import time
 from collections.abc import Sequence
 
+from ci.digest import digest_json
 from ci.errors import UsageProblem
-from ci.files import digest_json
 from ci.records import find_record, write_record
 from ci.stage import Context, Outcome, Stage, Status
 from ci.stages import build, models, package, parity, rebase, release, sync, throughput

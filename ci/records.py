@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from ci.config import Model, parse
+from ci.digest import digest_json
 from ci.errors import ConfigProblem
-from ci.files import digest_json, read_json, sha256_file, write_json
+from ci.files import read_json, sha256_file, write_json
 from ci.home import Home
 from ci.outcome import GateResult, JsonMap, Verdict
 from ci.stage import Context, Outcome, Stage, StageResult, Status

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.builds.target import Target
+from ci.digest import digest_json
 from ci.errors import UsageProblem
-from ci.files import digest_json
 
 RECIPE_VERSION = 1
 """Raise it when the builder does something else with the same arguments (stripping, the list of kept files)."""

@@ -8,8 +8,9 @@ from typing import Literal
 
 from ci.builds.recipe import Recipe
 from ci.config import Field, Model, Sha256, parse
+from ci.digest import digest_json
 from ci.errors import ConfigProblem, DigestMismatch
-from ci.files import digest_json, no_space_as_error, read_json, sha256_file, staged_dir, write_json
+from ci.files import no_space_as_error, read_json, sha256_file, staged_dir, write_json
 from ci.home import Home
 
 BUILD_JSON = "build.json"

@@ -9,8 +9,9 @@ import numpy as np
 from gguf import GGUFWriter
 
 from ci.console import Console
+from ci.digest import digest_json
 from ci.errors import ConfigProblem
-from ci.files import digest_json, read_json, sha256_file, staged_dir, write_json
+from ci.files import read_json, sha256_file, staged_dir, write_json
 from ci.home import Home
 from ci.law import PairLaw
 from ci.models import exact_pair_tensors as tensors

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
 from ci.config import Field, Model, Sha256, parse
+from ci.digest import digest_json
 from ci.errors import ConfigProblem, UsageProblem
-from ci.files import digest_json
 from ci.outcome import GateResult, JsonMap, JsonValue, Verdict
 from ci.release.version import ReleaseId
 

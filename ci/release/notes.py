@@ -11,9 +11,9 @@ from pathlib import Path
 from ci.outcome import JsonMap, JsonValue
 from ci.release.manifest import SOURCE_TARGET, Manifest, fixed_digest
 from ci.report import words
-from ci.report.page import render_template
 from ci.report.summary import summarise
 from ci.report.words import one_line
+from ci.template import render_template
 
 TEMPLATES = Path(__file__).parent
 JOINER = "\u2060"
@@ -59,7 +59,7 @@ def render_notes(manifest: Manifest) -> str:
             "fixed_digest": fixed_digest(manifest.fixed),
             "first_binary": speed[0] if speed else None,
         },
-        filters={"code": code, "scalars": scalars, "file": Trusted, "spelled": Trusted, **NUMBERS},
+        filters={**words.SPELLING, "code": code, "scalars": scalars, "file": Trusted, "spelled": Trusted, **NUMBERS},
         finalize=lambda value: value if isinstance(value, Trusted) else escaped(str(value)),
         autoescape=False,
     )

@@ -1,13 +1,11 @@
 """`report.html`: one self-contained file that explains a release to the person who downloads it.
 
-The one door to jinja2; every text is escaped by the template engine, and the page may load nothing from outside.
+Every text is escaped by the template engine, and the page may load nothing from outside.
 """
 
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ci.outcome import JsonValue, Verdict
@@ -15,6 +13,7 @@ from ci.release.manifest import Manifest, fixed_digest
 from ci.report import words
 from ci.report.plots import description, ratio_plot
 from ci.report.summary import summarise
+from ci.template import render_template
 
 TEMPLATES = Path(__file__).parent
 EVIDENCE_LIMIT = 2000
@@ -41,43 +40,10 @@ def render_page(manifest: Manifest) -> str:
             "plot_words": description(summary.scenarios),
             "mark": verdict_mark,
         },
-        filters={"evidence": evidence_text},
+        filters={**words.SPELLING, "evidence": evidence_text},
         finalize=lambda value: words.visible(value) if type(value) is str else value,
         autoescape=True,
     )
-
-
-def render_template(
-    folder: Path,
-    name: str,
-    values: Mapping[str, object],
-    *,
-    filters: Mapping[str, Callable[..., object]],
-    finalize: Callable[[object], object],
-    autoescape: bool,
-) -> str:
-    """Fill a template.
-
-    Args:
-        folder: where the template stands.
-        name: its file name.
-        values: what it may use; an unknown name in the template is an error.
-        filters: added to the spelling filters (percent, signed, size, duration, one_line, sentence).
-        finalize: applied to every value before it is written.
-        autoescape: escape values for HTML.
-    """
-    environment = Environment(
-        loader=FileSystemLoader(folder),
-        undefined=StrictUndefined,
-        autoescape=autoescape,  # noqa: S701 - off only for Markdown, whose `finalize` escapes
-        finalize=finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    spelling = (words.percent, words.signed, words.size, words.duration, words.one_line, words.sentence)
-    environment.filters.update({function.__name__: function for function in spelling} | dict(filters))
-    return environment.get_template(name).render(**values)
 
 
 def evidence_text(value: JsonValue) -> str:

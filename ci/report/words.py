@@ -72,3 +72,7 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+SPELLING = {spell.__name__: spell for spell in (percent, signed, size, duration, one_line, sentence)}
+"""Filters for templates, by name."""

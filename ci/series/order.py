@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 from ci.config import Field, Model, load_toml
+from ci.digest import digest_json, sha256_bytes
 from ci.errors import ConfigProblem, SeriesProblem, UsageProblem
-from ci.files import digest_json, sha256_bytes
 from ci.series.patch import Patch, parse_patch
 from ci.series.queue import BASE, SERIES, finish_replacement
 from ci.series.trailers import ID_PATTERN

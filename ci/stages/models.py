@@ -26,7 +26,7 @@ def ensure(context: Context, entry: ModelEntry) -> tuple[Path, ...]:
     """The verified files of one model."""
     if entry.generated is None:
         return (ensure_model(context.home, entry.id, context.console),)
-    pair = ensure_pair(context.home, PAIRS[entry.generated.pair.lower()], context.console)
+    pair = ensure_pair(context.home, PAIRS[entry.generated.pair], context.console)
     return tuple(pair.dir / name for name in sorted(pair.digests))
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.console import Console, Task
+from ci.digest import digest_json
 from ci.errors import ConfigProblem
-from ci.files import digest_json, sha256_file
+from ci.files import sha256_file
 from ci.home import Home
 from ci.outcome import GateResult, Verdict
 from ci.process import run, scrubbed_env

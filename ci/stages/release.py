@@ -5,8 +5,9 @@ from pathlib import Path
 
 from ci.builds.package import write_sums
 from ci.builds.store import Build, load_build
+from ci.digest import sha256_bytes
 from ci.errors import ConfigProblem
-from ci.files import sha256_bytes, sha256_file, write_atomic
+from ci.files import sha256_file, write_atomic
 from ci.machine import fingerprint
 from ci.outcome import JsonMap
 from ci.release.document import load_evidence, write_manifest

@@ -21,7 +21,8 @@ class Evidence:
         return self.gates.setdefault(node_id, [])
 
     def unproven(self, item: pytest.Item, reason: str) -> None:
-        result = GateResult(gate=item.name.removeprefix("test_"), verdict=Verdict.UNPROVEN, reason=reason)
+        gate = item.name.removeprefix("test_").replace("_", "-")
+        result = GateResult(gate=gate, verdict=Verdict.UNPROVEN, reason=reason)
         self.of(item.nodeid).append(result)
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci import files
+from ci.digest import canonical_json, digest_json, sha256_bytes
 from ci.errors import Busy, ConfigProblem, DigestMismatch, DiskFull
 from ci.process import run, scrubbed_env
 
@@ -17,17 +18,17 @@ EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 def test_digests(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"")
-    assert files.sha256_file(path) == files.sha256_bytes(b"") == EMPTY
+    assert files.sha256_file(path) == sha256_bytes(b"") == EMPTY
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text() | st.none()))
 def test_the_digest_of_a_value_does_not_depend_on_key_order(value: dict[str, object]) -> None:
-    assert files.digest_json(value) == files.digest_json(dict(reversed(value.items())))
+    assert digest_json(value) == digest_json(dict(reversed(value.items())))
 
 
 def test_nan_has_no_canonical_form() -> None:
     with pytest.raises(ValueError, match="JSON"):
-        files.canonical_json(float("nan"))
+        canonical_json(float("nan"))
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_rest(tmp_path: Path) -> None:
