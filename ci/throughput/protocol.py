@@ -103,7 +103,7 @@ def measure(
         turns = schedule(tuple(prompts)[: policy.looks[-1].pairs], seed=seed)
         try:
             outcome = run.until_decided(turns, claims=promised, progress=progress)
-            refusals = run.faults()
+            refusals = run.faults(outcome)
         except (ReplyProblem, ServerProblem) as doubt:
             refusals = [doubt.message]
     decision, interval = outcome if outcome and not refusals else (Decision.UNDECIDED, None)
@@ -194,7 +194,7 @@ class _Run:
             if server.degraded:
                 raise ServerUnlike(f"{side.name}: the server changed the work: {server.degraded[0]}")
 
-    def faults(self) -> list[str]:
+    def faults(self, outcome: tuple[Decision, Interval] | None) -> list[str]:
         found = faults_of(
             self.pairs,
             self.sides,
@@ -203,5 +203,6 @@ class _Run:
             greedy=self.plan.temperature == 0,
             clock_slack=self.policy.clock_slack,
         )
-        waits = waits_more(self.pairs, self.policy) if self.plan.clock == "cpu" else None
+        seen = self.plan.clock != "cpu" or (outcome is not None and outcome[0] is Decision.SLOWER)
+        waits = None if seen else waits_more(self.pairs, self.policy)
         return [*found, *([waits] if waits else [])]

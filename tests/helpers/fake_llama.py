@@ -3,6 +3,7 @@
 It answers like the real one unless told otherwise, so that each kind of misbehaviour can be shown alone.
 """
 
+import itertools
 import json
 import os
 import signal
@@ -18,10 +19,13 @@ def option(name: str, default: str = "") -> str:
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
 
 
+SERVED = itertools.count()
 SLOTS = 4 if MODE == "slots" else int(option("--parallel", "1"))
 CTX = int(option("--ctx-size", "0")) // int(option("--parallel", "1")) // (2 if MODE == "context" else 1)
 SPECULATES = "--spec-type" in sys.argv and MODE != "undrafted"
 MS_PER_TOKEN = float(os.environ.get("FAKE_MS", "2.0"))
+"""Time that it really takes; a liar reports half of it."""
+WORK = os.environ.get("FAKE_WORK", "none")
 
 
 def props() -> dict[str, object]:
@@ -34,20 +38,44 @@ def props() -> dict[str, object]:
     }
 
 
+def spend(ms: float) -> None:
+    """Take time as asked for: `sleep` waits, `burn` uses the processor, `none` takes none."""
+    if WORK == "sleep":
+        time.sleep(ms / 1000)
+    until = time.thread_time() + ms / 1000
+    while WORK == "burn" and time.thread_time() < until:
+        pass
+
+
 def completion(asked: dict[str, object]) -> dict[str, object]:
-    count = 0 if MODE == "empty" else int(str(asked["n_predict"]))
+    count = {"empty": 0, "short": 3}.get(MODE, int(str(asked["n_predict"])))
+    begin = time.perf_counter()
+    spend(MS_PER_TOKEN * max(count - 1, 0))
+    spent = 1000 * (time.perf_counter() - begin) if WORK != "none" else MS_PER_TOKEN * max(count - 1, 0)
+    served = next(SERVED)
+    if MODE == "quits" and served > 2:
+        os._exit(3)
+    if MODE == "cached" and served > 2:
+        return {**reply(asked, count, spent), "timings": {**timings(count, spent), "cache_n": 4}}
+    return reply(asked, count, spent / 2 if MODE == "liar" else spent)
+
+
+def timings(count: int, ms: float) -> dict[str, object]:
+    return {"cache_n": 0, "prompt_n": 1, "prompt_ms": 0.0, "predicted_n": count, "predicted_ms": ms}
+
+
+def reply(asked: dict[str, object], count: int, ms: float) -> dict[str, object]:
     drafts = {"draft_n": count // 2, "draft_n_accepted": count // 4} if SPECULATES else {}
-    timings = {"cache_n": 0, "prompt_n": 1, "prompt_ms": 1.0, "predicted_n": count}
     prompt = asked["prompt"]
     first = prompt[0] if isinstance(prompt, list) else len(str(prompt))
     return {
-        "tokens": [int(str(first)) + i for i in range(count)],
+        "tokens": [int(str(first)) + i + (MODE == "other") for i in range(count)],
         "content": "x" * count,
-        "stop_type": "limit",
+        "stop_type": "eos" if MODE == "short" else "limit",
         "model": option("--alias"),
         "tokens_predicted": count,
         "generation_settings": asked,
-        "timings": {**timings, **drafts, "predicted_ms": MS_PER_TOKEN * max(count - 1, 0)},
+        "timings": {**timings(count, ms), **drafts},
     }
 
 
