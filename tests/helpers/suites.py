@@ -32,18 +32,20 @@ class SuiteRun:
         return {gate.verdict for name, gate in self.gates.items() if name.startswith(prefixes)}
 
 
-def run_suite(suite: str, *, stock: Path, speed: Path, home: Home, evidence: Path, select: str = "") -> SuiteRun:
-    """Run a suite under the quick profile.
+def suite_argv(
+    suite: str, *, stock: Path, speed: Path, home: Home | None, evidence: Path, select: str = ""
+) -> tuple[str, ...]:
+    """The command line of a suite under the quick profile; `select` is pytest's -k expression."""
+    return (
+        *(sys.executable, "-m", "pytest", f"tests/suites/{suite}", "-q", "-p", "no:cacheprovider"),
+        *("--stock", str(stock), "--speed", str(speed), "--profile", "quick", "--evidence", str(evidence)),
+        *(("--home", str(home.root)) if home else ()),
+        *(("-k", select) if select else ()),
+    )
 
-    Args:
-        suite: folder name under tests/suites.
-        stock, speed: build folders.
-        home: for models and logs.
-        evidence: file to write.
-        select: pytest's -k expression; everything when empty.
-    """
-    argv = [sys.executable, "-m", "pytest", f"tests/suites/{suite}", "-q", "-p", "no:cacheprovider"]
-    argv += ["--stock", str(stock), "--speed", str(speed), "--profile", "quick"]
-    argv += ["--home", str(home.root), "--evidence", str(evidence), *(["-k", select] if select else [])]
+
+def run_suite(suite: str, *, stock: Path, speed: Path, home: Home, evidence: Path, select: str = "") -> SuiteRun:
+    """Run a suite, or the part of it that `select` names, and read its evidence."""
+    argv = suite_argv(suite, stock=stock, speed=speed, home=home, evidence=evidence, select=select)
     done = run(argv, cwd=ROOT, env=scrubbed_env(), ok_codes=tuple(range(6)), timeout=240)
     return SuiteRun(code=done.code, output=done.text, evidence=read_json(evidence))

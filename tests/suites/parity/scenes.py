@@ -7,9 +7,16 @@ from ci.builds.store import Build
 from ci.home import Home
 from ci.llama.spec import Scenario
 from ci.models.exact_pair import PAIRS, Pair, ensure_pair
-from ci.parity.policy import CTX, PAIR_N_MAX, THREADS, Profile
+from ci.parity.policy import CTX, PAIR_N_MAX, PAIR_P_MIN, THREADS, Profile
 from tests.suites.evidence import Builds
 from tests.suites.parity.arms import Arm, Bench
+
+P_MIN_SUFFIX = "-p-min"
+
+
+def p_min_of(mode: str) -> float:
+    """Confidence threshold of a mode: `draft-dspark-p-min` has one, the others draft to the end."""
+    return PAIR_P_MIN if mode.endswith(P_MIN_SUFFIX) else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +71,7 @@ class Pairs:
             threads=THREADS,
             ctx=CTX,
             draft=draft,
-            spec_type=mode,
+            spec_type=mode.removesuffix(P_MIN_SUFFIX),
             n_max=PAIR_N_MAX,
+            p_min=p_min_of(mode) or None,
         )

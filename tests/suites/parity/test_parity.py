@@ -15,7 +15,7 @@ from ci.parity.identity import Side, judge_two_builds
 from ci.parity.policy import BITWISE, LAW, PAIR_N_MAX, WIDTH, Profile, Tolerance
 from tests.suites.evidence import Builds
 from tests.suites.parity.arms import Arm, scored
-from tests.suites.parity.scenes import Pairs, RealModel
+from tests.suites.parity.scenes import Pairs, RealModel, p_min_of
 
 pytestmark = pytest.mark.timeout(3600)  # servers have deadlines of their own; a loaded machine is slow, not wrong
 
@@ -26,6 +26,8 @@ SPECULATIVE = (
     ("SMALL", "draft-dspark"),
     ("LARGE", "draft-dspark"),
     ("HYBRID", "draft-dspark"),
+    ("SMALL", "draft-dspark-p-min"),
+    ("HYBRID", "draft-dspark-p-min"),
     ("HYBRID", "draft-simple"),  # the checkpoint replay: a hybrid context cannot drop the rejected tokens
 )
 
@@ -134,7 +136,9 @@ def test_pair_counts_its_drafts(name: str, mode: str, pairs: Pairs, record: Reco
         Counted(
             prompt=text.prompt,
             reported=arm.counters[text.prompt],
-            replayed=replay(law, law.states_of(text.tokens), n_max=PAIR_N_MAX, checkpoint=checkpoint),
+            replayed=replay(
+                law, law.states_of(text.tokens), n_max=PAIR_N_MAX, p_min=p_min_of(mode), checkpoint=checkpoint
+            ),
         )
         for text in arm.texts
     ]
