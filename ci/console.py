@@ -46,7 +46,8 @@ class Task:
             self._progress.update(self._id, completed=done, total=total, description=words)
         elif time.monotonic() - self._last >= LOG_EVERY_S:
             self._last = time.monotonic()
-            self._console.print(f"  {self._title}: {self._line(done, total, note)}", markup=False, highlight=False)
+            line = f"  {self._title}: {self._line(done, total, note)}"
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _line(self, done: float, total: float | None, note: str) -> str:
         if not total:
@@ -66,7 +67,7 @@ class Console:
 
     def say(self, text: str, *, style: str = "") -> None:
         """Commentary for a person, on standard error."""
-        self._err.print(text, style=style or None, markup=False, highlight=False)
+        self._err.print(text, style=style or None, markup=False, highlight=False, soft_wrap=True)
 
     def result(self, text: str) -> None:
         """The product of a command, on standard output (standard error under --json)."""
@@ -113,7 +114,7 @@ class Console:
     def task(self, title: str) -> Iterator[Task]:
         """Show work that takes time; says what starts, moves while it goes."""
         if not self._err.is_terminal:
-            self._err.print(f"{title} ...", markup=False, highlight=False)
+            self._err.print(f"{title} ...", markup=False, highlight=False, soft_wrap=True)
             yield Task(self._err, None, title)
             return
         columns = (

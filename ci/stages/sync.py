@@ -26,14 +26,19 @@ def aim(home: Home, asked: str | None) -> BuildTag:
         UsageProblem: not a build tag.
         UnknownBuild: neither pinned nor in the history.
     """
-    source = snapshot_source(home)
-    known = {*source.known(), *local_builds(source.git)}
+    pinned = load_lock().by_tag()
     if not asked:
-        return max(source.known())
+        return max(pinned)
     tag = BuildTag.parse(asked)
+    known = {*pinned, *fetched(home)}
     if tag not in known:
         raise UnknownBuild(f"{tag} is neither pinned nor fetched; the newest known build is {max(known)}")
     return tag
+
+
+def fetched(home: Home) -> tuple[BuildTag, ...]:
+    """The builds in the history; none when there is no history yet (asking must not create one)."""
+    return local_builds(Git(path=home.history)) if (home.history / "HEAD").is_file() else ()
 
 
 def wanted(context: Context) -> tuple[BaseTag, BuildTag]:

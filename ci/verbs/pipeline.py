@@ -1,6 +1,7 @@
 """The main job and its parts: pipeline, build, parity, throughput, fetch-models."""
 
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +71,7 @@ def preflight(context: Context, request: Request) -> None:
         lambda: find_target(request.target),
         load_models,
         lambda: check_aim(context),
-        lambda: check_compiler(find_toolchain(os.environ), os.environ, context.home.work / "compiler"),
+        try_compiler,
         lambda: require_free_space(context.home.root, NEEDED_BYTES, what="the pipeline"),
     )
     problems: list[SpeedforkError] = []
@@ -84,6 +85,12 @@ def preflight(context: Context, request: Request) -> None:
     if problems:
         listed = "".join(f"\n  - {problem.message}\n    next: {problem.hint}" for problem in problems)
         raise UsageProblem(f"{len(problems)} problems:{listed}", hint="mend them, then run the command again")
+
+
+def try_compiler() -> None:
+    """Compile a line; leaves nothing behind, so a dry run may do it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        check_compiler(find_toolchain(os.environ), os.environ, Path(scratch))
 
 
 def check_profile(profile: str) -> None:
