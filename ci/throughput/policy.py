@@ -43,6 +43,7 @@ class Policy:
             process does not pass for the speed of a build.
         warmup: requests per side and start that do not count (cold caches, first graph).
         clock_slack: part of an estimate by which the server's clock and ours may differ.
+        min_gain: gain of tokens/s that the lower bound must exceed to be called faster.
     """
 
     margin: float
@@ -50,6 +51,7 @@ class Policy:
     pairs_per_start: int
     warmup: int
     clock_slack: float = 0.25
+    min_gain: float = 0.0
 
     @property
     def log_margin(self) -> float:
@@ -57,12 +59,17 @@ class Policy:
         return -math.log1p(-self.margin)
 
     @property
+    def log_min_gain(self) -> float:
+        """The least gain as a log ratio: ln(1 + min_gain)."""
+        return math.log1p(self.min_gain)
+
+    @property
     def rule(self) -> str:
         """The rule in words, as printed beside every verdict."""
         looks = ", ".join(f"{look.pairs} pairs at {look.alpha:.1%}" for look in self.looks)
         return (
             f"tokens/s of speed against stock (lower is worse): PASS when the lower bound of the gain is above "
-            f"-{self.margin:.0%} (above 0 where a gain is claimed), FAIL when the upper bound is below 0 and the "
+            f"-{self.margin:.0%} (above {self.min_gain:.0%} where a gain is claimed), FAIL when the upper bound is below 0 and the "
             f"estimate below -{self.margin / 2:.1%}, confirmed by a later look; looks: {looks}, one-sided"
         )
 
@@ -85,8 +92,22 @@ POLICIES = {
     ),
 }
 
-SWITCH = (
-    Policy(  # a patch counts when its lower 95 % bound is above 2 %: one look, no early stop, published as measured
-        margin=parse_share("2 %"), looks=(Look(pairs=20, alpha=0.025),), pairs_per_start=5, warmup=1
-    )
-)
+MIN_GAIN = parse_share("2 %")  # a patch is worth carrying when the lower 95 % bound of its gain is above this
+
+SWITCHES = {
+    # one binary, switch off against on: one look and no early stop, so that the gain is published as it was measured
+    "quick": Policy(
+        margin=parse_share("3 %"),
+        looks=(Look(pairs=10, alpha=0.025),),
+        pairs_per_start=5,
+        warmup=1,
+        min_gain=MIN_GAIN,
+    ),
+    "full": Policy(
+        margin=parse_share("3 %"),
+        looks=(Look(pairs=20, alpha=0.025),),
+        pairs_per_start=5,
+        warmup=1,
+        min_gain=MIN_GAIN,
+    ),
+}

@@ -26,7 +26,7 @@ class Decision(StrEnum):
 
 def classify(found: Interval, policy: Policy) -> Decision:
     """Read one interval of the gain (log ratio of tokens/s, positive when speed is faster)."""
-    if found.lower > 0:
+    if found.lower > policy.log_min_gain:
         return Decision.FASTER
     if found.upper < 0 and found.estimate < -policy.log_margin / 2:
         return Decision.SLOWER
@@ -72,11 +72,11 @@ def percent(log_ratio: float) -> float:
     return 100 * math.expm1(log_ratio)
 
 
-def in_words(decision: Decision, found: Interval, *, claims: bool) -> str:
-    """A sentence for people."""
+def in_words(decision: Decision, found: Interval, *, claims: bool, control: str = "stock") -> str:
+    """A sentence for people; the gain is that of side b over side a."""
     bounds = f"{percent(found.estimate):+.1f} % [{percent(found.lower):+.1f}, {percent(found.upper):+.1f}]"
     wish = ", and a gain is claimed" if claims and decision is not Decision.FASTER else ""
-    return f"{decision}{wish}: {bounds} tokens/s against stock, {found.n} pairs"
+    return f"{decision}{wish}: {bounds} tokens/s against {control}, {found.n} pairs"
 
 
 def ratios(pairs: Sequence[Pair], clock: ClockName) -> tuple[float, ...]:
@@ -150,7 +150,8 @@ def gate_of(measured: Measured) -> GateResult:
         reason = "not measured: " + ("; ".join(measured.refusals) or "no pairs")
         verdict = Verdict.UNPROVEN
     else:
-        reason = in_words(measured.decision, measured.interval, claims=measured.claims)
+        control = measured.sides[0].name
+        reason = in_words(measured.decision, measured.interval, claims=measured.claims, control=control)
         verdict = verdict_of(measured.decision, claims=measured.claims)
     return GateResult(gate=measured.scenario, verdict=verdict, reason=reason, evidence=figures_of(measured))
 

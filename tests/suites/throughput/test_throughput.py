@@ -6,22 +6,20 @@ machine for a baseline.
 
 import functools
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from ci.home import Home
-from ci.llama.server import LlamaServer
-from ci.llama.spec import Plan, Scenario, plans_for
+from ci.llama.spec import Plan, plans_for
 from ci.machine import fingerprint
 from ci.outcome import GateResult, JsonValue
+from ci.stages.bench import SEED, material, starter
 from ci.throughput.policy import POLICIES
 from ci.throughput.protocol import measure
 from ci.throughput.samples import Side, same_thing
 from ci.throughput.verdict import Measured, figures_of, gate_of, overall, refused
 from tests.suites.evidence import Builds
-from tests.suites.throughput.material import SEED, material
 
 Record = Callable[[GateResult], None]
 
@@ -43,14 +41,6 @@ def sides(builds: Builds) -> tuple[Side, Side]:
     both = (("stock", builds.stock), ("speed", builds.speed))
     stock, speed = (Side(name=name, build=b.path, digest=b.digest, label=b.label) for name, b in both)
     return stock, speed
-
-
-def starter(home: Home) -> Callable[[Side, Scenario], AbstractContextManager[LlamaServer]]:
-    def start(side: Side, scenario: Scenario) -> AbstractContextManager[LlamaServer]:
-        logs = home.work / "logs" / "throughput" / side.name
-        return LlamaServer.start(side.build, scenario, log_dir=logs, env=side.env, expect_build=side.label)
-
-    return start
 
 
 def measured(home: Home, name: str, plan: Plan, sides: tuple[Side, Side], profile: str) -> Measured:

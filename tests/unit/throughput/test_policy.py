@@ -1,9 +1,11 @@
 import pytest
 
 from ci.errors import ConfigProblem
-from ci.throughput.policy import POLICIES, SWITCH, Policy, parse_share
+from ci.throughput.policy import POLICIES, SWITCHES, Policy, parse_share
 
-EVERY = pytest.mark.parametrize("policy", [*POLICIES.values(), SWITCH], ids=[*POLICIES, "switch"])
+EVERY = pytest.mark.parametrize(
+    "policy", [*POLICIES.values(), *SWITCHES.values()], ids=[*POLICIES, *(f"switch-{name}" for name in SWITCHES)]
+)
 
 
 @pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("5 %", 0.05), (" 0.5 % ", 0.005), ("99.9%", 0.999)])
@@ -35,5 +37,6 @@ def test_profiles_measure_as_many_pairs_as_promised_and_spend_at_most_one_percen
 def test_the_rule_in_words_says_the_direction_and_the_numbers() -> None:
     rule = POLICIES["quick"].rule
     assert "lower is worse" in rule
-    assert "-3%" in rule
+    assert "-3% (above 0% where a gain is claimed)" in rule
+    assert "above 2% where" in SWITCHES["full"].rule
     assert "8 pairs at 0.4%" in rule

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ci.outcome import GateResult, Verdict
-from ci.throughput.policy import POLICIES, Look, Policy
+from ci.throughput.policy import POLICIES, SWITCHES, Look, Policy
 from ci.throughput.stats import Interval, interval
 from ci.throughput.verdict import Decision, classify, in_words, judge, overall, verdict_of, waits_more
 from tests.helpers.pairs import drifting_times, noisy_ratios, pair, sample
@@ -50,6 +50,13 @@ def test_one_interval_one_decision(found: Interval, decision: Decision) -> None:
 )
 def test_decisions_and_claims_make_verdicts(decision: Decision, *, claims: bool, verdict: Verdict) -> None:
     assert verdict_of(decision, claims=claims) is verdict
+
+
+def test_a_gain_below_the_least_one_is_not_called_faster() -> None:
+    found = bounds(0.015, 0.03, 0.05)
+    assert classify(found, QUICK) is Decision.FASTER
+    assert classify(found, SWITCHES["full"]) is Decision.NO_REGRESSION
+    assert classify(bounds(0.0199, 0.03, 0.05), SWITCHES["full"]) is Decision.FASTER
 
 
 def test_nothing_is_decided_between_looks() -> None:
