@@ -56,6 +56,8 @@ def measure_patch(
 ) -> Iterator[Measured]:
     """What a patch is worth: its switch off (a) against on (b) in one binary, in each scenario that runs its code.
 
+    A patch counts when its lower 95 % bound is above the policy's least gain in one scenario and none got slower.
+
     Args:
         home: for models and logs.
         build: the speed build.

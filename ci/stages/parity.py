@@ -14,7 +14,8 @@ SUITE = Suite(
         "ci/law.py",
         "ci/acceptance.py",
         "ci/config/scenarios.toml",
-        "tests/suites/conftest.py",
+        "ci/models/*.py",
+        "tests/suites/*.py",
         "tests/suites/parity/*.py",
     ),
 )

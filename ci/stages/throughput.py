@@ -13,7 +13,8 @@ SUITE = Suite(
         "ci/throughput/*.py",
         "ci/llama/*.py",
         "ci/config/scenarios.toml",
-        "tests/suites/conftest.py",
+        "ci/models/*.py",
+        "tests/suites/*.py",
         "tests/suites/throughput/*.py",
     ),
 )
