@@ -45,8 +45,8 @@ def judge(tmp_path: Path) -> Judge:
 
     def gate(*, spec_type: str | None = None, clock: str = "cpu", **speed: str) -> GateResult:
         scenario = Scenario(name="fake", model=model, ctx=512, spec_type=spec_type)
-        stock = side("stock", "b11434", {"FAKE_MS": "2.0"})
-        other = side("speed", "b11434-speed.1", {"FAKE_MS": "1.0", **speed})
+        stock = side("stock", "b11434", {"FAKE_MS": "4.0"})
+        other = side("speed", "b11434-speed.1", {"FAKE_MS": "2.0", **speed})
         prompts = id_prompts(8, first=8, states=24, seed=1)
         plan = PLAN.model_copy(update={"clock": clock})
         return gate_of(measure(scenario, plan, stock, other, start=start, prompts=prompts, policy=POLICY, seed=3))
@@ -78,7 +78,7 @@ def test_an_honest_drafting_build_passes(judge: Judge) -> None:
         ({"FAKE_MODE": "slots"}, "total_slots is 4"),
         ({"FAKE_BUILD": "b11434-b11434"}, "another build answers"),
         ({"FAKE_MODE": "undrafted", **SPECULATIVE}, "draft_n is 0"),
-        ({"FAKE_MODE": "liar", "FAKE_MS": "2.0", "clock": "server"}, "clocks give a log ratio"),
+        ({"FAKE_MODE": "liar", "FAKE_MS": "4.0", "clock": "server"}, "clocks give a log ratio"),
     ],
     ids=lambda value: value if isinstance(value, str) else "-".join(value.values()),
 )
