@@ -69,8 +69,8 @@ class Policy:
         looks = ", ".join(f"{look.pairs} pairs at {look.alpha:.1%}" for look in self.looks)
         return (
             f"tokens/s of speed against stock (lower is worse): PASS when the lower bound of the gain is above "
-            f"-{self.margin:.0%} (above {self.min_gain:.0%} where a gain is claimed), FAIL when the upper bound is below 0 "
-            f"and the estimate below -{self.margin / 2:.1%}, confirmed by a later look; looks: {looks}, one-sided"
+            f"-{self.margin:.0%} (above {self.min_gain:.0%} where a gain is claimed), FAIL when the upper bound is "
+            f"below 0 and the estimate below -{self.margin / 2:.1%}, confirmed by a later look; looks: {looks}, one-sided"
         )
 
 
