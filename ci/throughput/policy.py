@@ -70,7 +70,8 @@ class Policy:
         return (
             f"tokens/s of speed against stock (lower is worse): PASS when the lower bound of the gain is above "
             f"-{self.margin:.0%} (above {self.min_gain:.0%} where a gain is claimed), FAIL when the upper bound is "
-            f"below 0 and the estimate below -{self.margin / 2:.1%}, confirmed by a later look; looks: {looks}, one-sided"
+            f"below 0 and the estimate below -{self.margin / 2:.1%}, confirmed by a later look; "
+            f"looks: {looks}, one-sided"
         )
 
 
