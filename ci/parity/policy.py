@@ -92,3 +92,44 @@ THREADS = 1
 
 CTX = 2048
 """Context of one slot: the longest prompt and 128 tokens fit."""
+
+
+LAW_ALPHA = 1e-3
+"""Level of the G-test of sampled texts against their law.
+
+The seeds are fixed, so that a build gives the same p-value every time: one in a thousand honest builds fails a seed
+set, and goes on failing until its texts change. The one known defect gives 1e-9 and less at 64,000 transitions.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How much is sampled to test a law.
+
+    Attributes:
+        requests: texts per arm and seed set.
+        n_predict: tokens per text. Every text starts without memory, so its law is tested near a fresh start too.
+        seeds: first seed of each seed set: two, so that a chance agreement would have to happen twice.
+        temperature: 1 is the law itself; there is nothing to temper on either side.
+        n_max: longest draft.
+        defect_must_show: whether the control has to fail for a repair to pass.
+    """
+
+    requests: int
+    n_predict: int = 64
+    seeds: tuple[int, ...] = (20_000, 50_000)
+    temperature: float = 1.0
+    n_max: int = PAIR_N_MAX
+    defect_must_show: bool = True
+
+    @property
+    def transitions(self) -> int:
+        """Tokens drawn per arm and seed set: fewer prove nothing."""
+        return self.requests * self.n_predict
+
+
+SAMPLING = {
+    # a quarter of the transitions: enough for the law, too few to rely on for the defect
+    "quick": Sampling(requests=250, defect_must_show=False),
+    "full": Sampling(requests=1000),
+}
