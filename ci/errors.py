@@ -47,6 +47,7 @@ class ConfigProblem(SpeedforkError):
     """A configuration file is missing, malformed or holds impossible values."""
 
     exit_code = EXIT_USAGE
+    advice = "mend the file named above, then run the command again"
 
 
 class EnvironmentProblem(SpeedforkError):

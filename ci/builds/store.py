@@ -16,6 +16,7 @@ from ci.home import Home
 BUILD_JSON = "build.json"
 FORMAT = 1
 REBUILD_HINT = "remove that folder and build again"
+BUILD_HINT = "./noxw -s build-cpu  (it prints both folders)"
 
 Variant = Literal["stock", "speed"]
 
@@ -174,6 +175,8 @@ def load_build(path: Path, *, check: bool = False) -> Build:
         DigestMismatch: `check`, and files are missing, changed or not listed; lists them all.
     """
     source = path / BUILD_JSON
+    if not source.is_file():
+        raise ConfigProblem(f"{path}: not the folder of a build, it has no {BUILD_JSON}", hint=BUILD_HINT)
     known = parse(_BuildJson, read_json(source), source=str(source), hint=REBUILD_HINT)
     files = {name: file.sha256 for name, file in known.files.items()}
     unplain = [name for name in files if "/" in name or name in (".", "..", BUILD_JSON)]

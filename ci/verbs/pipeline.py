@@ -127,9 +127,11 @@ def show_outcomes(context: Context) -> None:
         for gate in outcome.gates:
             if gate.verdict is not Verdict.PASS:
                 console.say(f"{gate.verdict} {outcome.stage}/{gate.gate}: {gate.reason}", style="yellow")
-    released = next((value for value in context.values if isinstance(value, Released)), None)
-    if released:
-        console.result(f"{released.headline}\n{released.folder}/report.html")
+    for value in context.values:
+        if isinstance(value, Released):
+            console.result(f"{value.headline}\n{value.folder}/report.html")
+        elif isinstance(value, Built):
+            console.result(f"stock: {value.stock}\nspeed: {value.speed}")
     console.document(
         {
             "stages": [outcome.to_json() for outcome in context.outcomes],
