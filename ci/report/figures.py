@@ -28,8 +28,15 @@ class SideFigures(Model, extra="ignore"):
 
     digest: str
     tokens_per_s: float | None
+    cpu_ms_per_token: float | None
     tokens_per_round: float | None
     acceptance: float | None
+
+    def rate(self, clock: str) -> float | None:
+        """Tokens per second of the clock that the change rests on, so that rates and change tell the same story."""
+        if clock != "cpu":
+            return self.tokens_per_s
+        return 1000 / self.cpu_ms_per_token if self.cpu_ms_per_token else None
 
 
 class Sides(Model, extra="ignore"):
@@ -62,8 +69,8 @@ class ScenarioFigure:
         high: upper bound; None likewise.
         confidence: of the interval, between 0 and 1.
         raw: one log ratio per pair.
-        stock_tok_s: median tokens per second of stock, by the server's clock.
-        speed_tok_s: of the speed build.
+        stock_rate: median tokens per second of stock, by that clock.
+        speed_rate: of the speed build.
         acceptance: share of the drafted tokens that the speed build accepted; None without drafts.
         tokens_per_round: tokens that a decode round of the speed build emits.
     """
@@ -76,8 +83,8 @@ class ScenarioFigure:
     high: float | None
     confidence: float
     raw: tuple[float, ...]
-    stock_tok_s: float | None
-    speed_tok_s: float | None
+    stock_rate: float | None
+    speed_rate: float | None
     acceptance: float | None
     tokens_per_round: float | None
 
@@ -90,6 +97,11 @@ class ScenarioFigure:
     def clock_words(self) -> str:
         """What the ratios rest on, in words."""
         return CLOCK_WORDS.get(self.clock, self.clock)
+
+    @property
+    def rate_unit(self) -> str:
+        """Unit of the rates."""
+        return "tok/CPU s" if self.clock == "cpu" else "tok/s"
 
     @property
     def is_faster(self) -> bool:
@@ -151,8 +163,8 @@ def _figure(scenario: str, evidence: JsonMap) -> ScenarioFigure | None:
         high=found.log_ratio.upper,
         confidence=1 - 2 * found.log_ratio.alpha,
         raw=found.log_ratios,
-        stock_tok_s=stock.tokens_per_s,
-        speed_tok_s=speed.tokens_per_s,
+        stock_rate=stock.rate(found.clock),
+        speed_rate=speed.rate(found.clock),
         acceptance=speed.acceptance,
         tokens_per_round=speed.tokens_per_round,
     )

@@ -11,6 +11,7 @@ SUITE = Suite(
     folder="tests/suites/throughput",
     sources=(
         "ci/throughput/*.py",
+        "ci/stages/bench.py",
         "ci/llama/*.py",
         "ci/config/scenarios.toml",
         "ci/models/*.py",

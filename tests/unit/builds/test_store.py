@@ -65,7 +65,7 @@ def test_changed_missing_and_extra_files_are_listed_together(tmp_path: Path) -> 
 
 
 def test_a_folder_without_build_json_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigProblem, match=r"build\.json: no such file"):
+    with pytest.raises(ConfigProblem, match=r"it has no build\.json"):
         load_build(tmp_path)
 
 

@@ -74,7 +74,7 @@ def test_a_measured_scenario_is_read() -> None:
     assert figure.pairs == 8
     assert figure.log_ratio == pytest.approx(math.log(20 / 16), abs=0.01)
     assert figure.confidence == pytest.approx(0.992)
-    assert (figure.stock_tok_s, figure.acceptance, figure.tokens_per_round) == (50.0, 0.5, 2.0)
+    assert (figure.stock_rate, figure.acceptance, figure.tokens_per_round) == (50.0, 0.5, 2.0)
     assert figure.clock_words == "CPU time"
 
 
