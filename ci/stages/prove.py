@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,13 +11,20 @@ from ci.digest import digest_json
 from ci.errors import ConfigProblem
 from ci.files import sha256_file
 from ci.home import Home
-from ci.outcome import GateResult, Verdict
+from ci.outcome import GateResult, JsonMap, Verdict
 from ci.process import run, scrubbed_env
 from ci.release.document import load_evidence
+from ci.stage import Context, Stage, StageResult
+from ci.stages.values import Built, Proved, Shelved
 
 PYTEST_LINE = re.compile(r"::(?P<test>\S+) \w+ +\[ *(?P<percent>\d+)%\]$")
 ANY_CODE = tuple(range(-64, 256))
 """The evidence decides, not pytest's exit code: it is read and judged in any case."""
+
+
+def nothing_more() -> JsonMap:
+    """For suites whose answer does not depend on the machine."""
+    return {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +44,45 @@ class Suite:
 def evidence_path(home: Home, suite: Suite, stock_digest: str, speed_digest: str, profile: str) -> Path:
     """Where the evidence of a suite on two builds lies."""
     return home.records / "evidence" / f"{suite.name}-{profile}-{stock_digest[:12]}-{speed_digest[:12]}.json"
+
+
+def suite_stage(suite: Suite, about: str, kind: type[Proved], *, more: Callable[[], JsonMap] = nothing_more) -> Stage:
+    """The stage of a suite.
+
+    Args:
+        suite: what to run.
+        about: one line for people.
+        kind: type of the stage's value.
+        more: inputs beside the builds' content, the models, the profile and the suite's own sources.
+    """
+
+    def plan(context: Context) -> JsonMap:
+        built = context.value(Built)
+        return {
+            "stock": built.stock_digest,
+            "speed": built.speed_digest,
+            "models": dict(context.value(Shelved).digests),
+            "profile": context.options.profile,
+            "suite": suite.code_digest(context.home.checkout),
+            **more(),
+        }
+
+    def work(context: Context) -> StageResult:
+        built, profile = context.value(Built), context.options.profile
+        evidence = evidence_path(context.home, suite, built.stock_digest, built.speed_digest, profile)
+        gates = run_suite(
+            suite,
+            home=context.home,
+            console=context.console,
+            stock=built.stock,
+            speed=built.speed,
+            profile=profile,
+            evidence=evidence,
+        )
+        made = (evidence,) if evidence.is_file() else ()
+        return StageResult(value=kind(evidence=evidence), gates=gates, made=made)
+
+    return Stage(name=suite.name, about=about, value=kind, plan=plan, run=work)
 
 
 def run_suite(
