@@ -10,6 +10,7 @@ from ci.console import Console
 from ci.errors import EXIT_OK, UsageProblem
 from ci.files import write_json
 from ci.home import Home
+from ci.llama.spec import plans_exercising
 from ci.machine import fingerprint
 from ci.outcome import GateResult, JsonMap, combine, exit_code_of
 from ci.series.order import load_series
@@ -35,6 +36,7 @@ def switches(home: Home, console: Console, *, patch: str, profile: str) -> int:
     """
     check_profile(profile)
     chosen = choose(load_series(home.patches).patches, patch)
+    check_scenarios(chosen)
     speed = load_build(current_builds(home, console, Request()).speed)
     rows = [(one, gate) for one in chosen for gate in measured(home, console, speed, one, profile)]
     show(home, console, rows, profile)
@@ -52,6 +54,19 @@ def choose(patches: Sequence[Patch], name: str) -> tuple[Patch, ...]:
     if not found.trailers.switch:
         raise UsageProblem(f"patch {name!r} has no Speed-Switch", hint="measure whole builds: invoke throughput")
     return (found,)
+
+
+def check_scenarios(patches: Sequence[Patch]) -> None:
+    """Find a patch that cannot be measured before the others are.
+
+    Raises:
+        UsageProblem: no scenario runs its code.
+    """
+    for patch in patches:
+        if not is_repair(patch) and not plans_exercising(patch.id):
+            raise UsageProblem(
+                f"no scenario exercises patch {patch.id!r}", hint="name it in `exercises` of ci/config/scenarios.toml"
+            )
 
 
 def is_repair(patch: Patch) -> bool:
@@ -72,19 +87,10 @@ def repair_gates(home: Home, speed: Build, patch: Patch, profile: str, progress:
 
 
 def speed_gates(home: Home, speed: Build, patch: Patch, profile: str, progress: Progress) -> tuple[GateResult, ...]:
-    """A gate per scenario that exercises a speed patch.
-
-    Raises:
-        UsageProblem: no scenario does.
-    """
+    """A gate per scenario that exercises a speed patch."""
     switch = str(patch.trailers.switch)
     results = measure_patch(home, speed, patch_id=patch.id, switch=switch, profile=profile, progress=progress)
-    gates = tuple(gate_of(result) for result in results)
-    if not gates:
-        raise UsageProblem(
-            f"no scenario exercises patch {patch.id!r}", hint="name it in `exercises` of ci/config/scenarios.toml"
-        )
-    return gates
+    return tuple(gate_of(result) for result in results)
 
 
 def show(home: Home, console: Console, rows: Sequence[Row], profile: str) -> None:
