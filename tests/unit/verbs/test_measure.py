@@ -68,9 +68,14 @@ def test_a_repair_is_measured_by_its_law(home: Home, law_asked: list[str]) -> No
 
 
 def test_a_speed_patch_is_not(home: Home, law_asked: list[str]) -> None:
-    with pytest.raises(UsageProblem, match="no scenario exercises patch 'one'"):
-        measure.measured(home, Console(), NO_BUILD, SPEED, "full")
+    assert measure.measured(home, Console(), NO_BUILD, SPEED, "full") == ()  # no scenario names it
     assert law_asked == []
+
+
+def test_a_patch_that_no_scenario_exercises_is_refused_before_any_work() -> None:
+    measure.check_scenarios((REPAIR,))
+    with pytest.raises(UsageProblem, match="no scenario exercises patch 'one'"):
+        measure.check_scenarios((REPAIR, SPEED))
 
 
 def test_without_a_name_every_patch_with_a_switch_is_measured() -> None:
