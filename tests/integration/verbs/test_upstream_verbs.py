@@ -1,0 +1,89 @@
+"""`rebase-upstream` on small real histories: what moves, what is printed, and that a conflict moves nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ci.console import Console
+from ci.errors import EXIT_CONFLICT, SeriesConflict, UnknownBuild
+from ci.home import Home
+from ci.series.order import load_series
+from ci.verbs import upstream
+from tests.helpers.histories import Past, changed, numbered
+
+LINES = numbered(30)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(root=tmp_path, checkout=tmp_path)
+
+
+@pytest.fixture
+def past(home: Home) -> Past:
+    past = Past(home.root)
+    past.build("b100", {"a.txt": LINES, "b.txt": LINES})
+    past.patch("first", {"a.txt": changed(LINES, 12)})
+    past.patch("second", {"b.txt": changed(LINES, 20)})
+    return past
+
+
+def queue(home: Home) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(home.patches.iterdir()) if path.is_file()}
+
+
+def test_the_series_moves_and_says_so(past: Past, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    past.build("b101", {"a.txt": b"new\n" + LINES, "b.txt": LINES})
+    past.save(home.patches)
+    assert upstream.rebase(home, Console(json_output=True), onto="b101", dry_run=False) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["base"], told["onto"], told["release"]) == ("b100", "b101", "b101-speed.1")
+    assert [patch["state"] for patch in told["patches"]] == ["applied", "applied"]
+    moved = load_series(home.patches)
+    assert (str(moved.base.tag), moved.base.tree) == ("b101", past.git.tree_of("b101"))
+    assert past.git.tree_of("refs/heads/speed/b101") == told["tree"]
+
+
+def test_a_dry_run_moves_nothing(past: Past, home: Home) -> None:
+    past.build("b101", {"a.txt": b"new\n" + LINES, "b.txt": LINES})
+    past.save(home.patches)
+    before = (queue(home), past.footprint())
+    assert upstream.rebase(home, Console(), onto="b101", dry_run=True) == 0
+    assert (queue(home), past.footprint()) == before
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_conflict_shows_both_sides_and_moves_nothing(past: Past, home: Home, dry_run: bool) -> None:
+    past.build("b101", {"a.txt": LINES, "b.txt": changed(LINES, 20, b"upstream's own words")})
+    past.save(home.patches)
+    before = (queue(home), past.footprint())
+    with pytest.raises(SeriesConflict) as caught:
+        upstream.rebase(home, Console(), onto="b101", dry_run=dry_run)
+    assert caught.value.exit_code == EXIT_CONFLICT == 3
+    for part in ("second (2 of 2", "b.txt", "upstream's own words", "speed", "<<<<<<<", ">>>>>>>"):
+        assert part in str(caught.value)
+    assert (queue(home), past.footprint()) == before
+
+
+def test_an_absorbed_patch_is_retired_and_listed(past: Past, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    past.build("b101", {"a.txt": changed(LINES, 12), "b.txt": LINES})
+    past.save(home.patches)
+    upstream.rebase(home, Console(json_output=True), onto="b101", dry_run=False)
+    told = json.loads(capsys.readouterr().out)
+    assert {patch["id"]: patch["state"] for patch in told["patches"]} == {"first": "absorbed", "second": "applied"}
+    assert load_series(home.patches).ids == ("second",)
+    assert (home.patches / "retired" / "first.patch").is_file()
+
+
+def test_an_unknown_aim_is_refused(past: Past, home: Home) -> None:
+    past.save(home.patches)
+    with pytest.raises(UnknownBuild, match="b102 is neither pinned nor fetched"):
+        upstream.rebase(home, Console(), onto="b102", dry_run=False)
+
+
+def test_builds_of_a_git_remote_come_into_the_history(past: Past, tmp_path: Path) -> None:
+    past.build("b101", {"a.txt": LINES})
+    own = Home(root=tmp_path / "own", checkout=tmp_path)
+    assert upstream.sync(own, Console(), ["b101"], all_builds=False, remote=str(past.git.path)) == 0
+    assert Past(own.root).git.tree_of("b101") == past.git.tree_of("b101")
