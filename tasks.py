@@ -23,7 +23,8 @@ def edge(json: bool, command: Callable[[Home, Console], int]) -> None:
         code = command(Home.find(CHECKOUT, os.environ), console)
     except SpeedforkError as error:
         console.error(error)
-        console.document({"error": type(error).__name__, "message": error.message, "next": error.hint})
+        told = {"error": type(error).__name__, "message": error.message, "next": error.hint}
+        console.document({**told, "stages": list(error.done)} if error.done else told)
         code = error.exit_code
     except KeyboardInterrupt:
         console.say("interrupted; finished work is kept: run the same command again", style="yellow")

@@ -6,9 +6,10 @@ Colours and moving bars appear only on a terminal; a log gets one line per step 
 
 import contextlib
 import json
+import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console as RichConsole
 from rich.markup import escape
@@ -19,6 +20,9 @@ from ci.errors import SpeedforkError
 from ci.outcome import JsonValue
 
 LOG_EVERY_S = 10.0
+BYTES_FROM = 1_000_000
+"""Totals from here on are bytes: no build has that many steps."""
+
 VERDICT_STYLE = {
     "PASS": "green",
     "FAIL": "bold red",
@@ -26,6 +30,29 @@ VERDICT_STYLE = {
     "error": "bold red",
     "skipped": "dim",
 }
+
+
+def amount(done: float, total: float | None) -> str:
+    """`12 of 236`, or `3.1 of 37.4 MB` where units can only be bytes."""
+    if not total:
+        return f"{done:g}" if done else ""
+    if total >= BYTES_FROM:
+        return f"{done / 1e6:.1f} of {total / 1e6:.1f} MB"
+    return f"{done:g} of {total:g}"
+
+
+def progress_line(done: float, total: float | None, note: str, *, seconds: float) -> str:
+    """One log line: how much of how much, the time left at the pace so far, a few words."""
+    left = seconds * (total - done) / done if total and done else None
+    eta = f", about {left:.0f} s left" if left is not None else ""
+    return f"{amount(done, total)}{eta} {note}".strip()
+
+
+def next_step(hint: str, environ: Mapping[str, str]) -> str:
+    """A hint as it can be typed: inside a nox session the person's own shell does not have our environment."""
+    if hint.startswith("invoke ") and "NOX_CURRENT_SESSION" in environ:
+        return f". .nox/speedfork/bin/activate && {hint}"
+    return hint
 
 
 class Task:
@@ -38,23 +65,20 @@ class Task:
         self._id = progress.add_task(escape(title), total=None) if progress else None
         self._last = time.monotonic()
         self._started = self._last
+        self._total: float | None = None
 
     def update(self, done: float, total: float | None = None, note: str = "") -> None:
-        """Report progress: `done` of `total` units, and a few words."""
+        """Report progress: `done` of `total` units, and a few words. Another total begins another count."""
+        now = time.monotonic()
+        if total != self._total:
+            self._total, self._started = total, now
         if self._progress is not None and self._id is not None:
-            words = escape(f"{self._title} {note}".strip())
+            words = escape(f"{self._title} {note} {amount(done, total)}".strip())
             self._progress.update(self._id, completed=done, total=total, description=words)
-        elif time.monotonic() - self._last >= LOG_EVERY_S:
-            self._last = time.monotonic()
-            line = f"  {self._title}: {self._line(done, total, note)}"
-            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    def _line(self, done: float, total: float | None, note: str) -> str:
-        if not total:
-            return f"{done:g} {note}".strip()
-        left = (time.monotonic() - self._started) * (total - done) / done if done else None
-        eta = f", about {left:.0f} s left" if left is not None else ""
-        return f"{done:g} of {total:g}{eta} {note}".strip()
+        elif now - self._last >= LOG_EVERY_S:
+            self._last = now
+            line = progress_line(done, total, note, seconds=now - self._started)
+            self._console.print(f"  {self._title}: {line}", markup=False, highlight=False, soft_wrap=True)
 
 
 class Console:
@@ -86,7 +110,7 @@ class Console:
         self._err.print(error.message, markup=False, highlight=False, soft_wrap=True)
         if error.hint:
             self._err.print("next:  ", style="bold", end="")
-            self._err.print(error.hint, markup=False, highlight=False, soft_wrap=True)
+            self._err.print(next_step(error.hint, os.environ), markup=False, highlight=False, soft_wrap=True)
 
     def defect(self) -> None:
         """Print the exception being handled, whole, and what to do with it."""

@@ -31,6 +31,8 @@ class SpeedforkError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = self.advice if hint is None else hint
+        self.done: tuple[object, ...] = ()
+        """What had been finished before, as plain JSON; set by whoever knows."""
 
     def __str__(self) -> str:
         return f"{self.message}\n  next: {self.hint}" if self.hint else self.message
@@ -86,13 +88,6 @@ class Busy(EnvironmentProblem):
     """Another run holds the lock of the state directory."""
 
     advice = "wait for the other run to end, or give this one its own SPEEDFORK_HOME"
-
-
-class Interrupted(SpeedforkError):
-    """The user pressed Ctrl-C."""
-
-    exit_code = EXIT_INTERRUPTED
-    advice = "run the same command again: finished work is kept"
 
 
 class BuildFailed(SpeedforkError):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ci.errors import Busy, ConfigProblem, DigestMismatch, DiskFull
+from ci.errors import Busy, ConfigProblem, DiskFull
 from ci.outcome import JsonMap, JsonValue
 
 CHUNK = 1 << 20
@@ -118,18 +118,6 @@ def remove_tree(path: Path) -> None:
         path.unlink()
     elif path.is_dir():
         shutil.rmtree(path)
-
-
-def verify_sha256(path: Path, expected: str) -> None:
-    """Check a file's digest; a file that does not match is removed.
-
-    Raises:
-        DigestMismatch: names the file and both digests.
-    """
-    found = sha256_file(path)
-    if found != expected:
-        path.unlink()
-        raise DigestMismatch(f"{path.name}: sha256 is {found}, expected {expected}")
 
 
 def require_free_space(path: Path, needed: int, *, what: str) -> None:

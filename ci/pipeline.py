@@ -5,10 +5,12 @@ at any point continues where it stopped.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from ci.config import Model
 from ci.digest import digest_json
-from ci.errors import UsageProblem
+from ci.errors import SpeedforkError, UsageProblem
 from ci.records import find_record, write_record
 from ci.stage import Context, Outcome, Stage, Status
 from ci.stages import build, models, package, parity, rebase, release, sync, throughput
@@ -23,61 +25,95 @@ STAGES = (
     package.STAGE,
     release.STAGE,
 )
+UP_TO_BUILD = STAGES[: STAGES.index(build.STAGE) + 1]
+"""What has to be done before anything can be run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Which stages to run again or alone.
+
+    Attributes:
+        redo_from: run this stage and all after it again, records or not.
+        only: run this one stage; the ones before it must have valid records.
+    """
+
+    redo_from: str | None = None
+    only: str | None = None
 
 
 def run_pipeline(
-    stages: Sequence[Stage], context: Context, *, redo_from: str | None = None, only: str | None = None
+    stages: Sequence[Stage],
+    context: Context,
+    asked: Asked = Asked(),
+    *,
+    on_outcome: Callable[[Outcome], None] = lambda _: None,
 ) -> Context:
     """Run the stages in order, each once per content of its inputs.
 
     Args:
         stages: the pipeline.
         context: home, console and options.
-        redo_from: run this stage and all after it again, records or not.
-        only: run this one stage; the ones before it must have valid records.
+        asked: what to do again, or alone.
+        on_outcome: hears how each stage ended, the one that failed included.
 
     Raises:
         UsageProblem: an unknown stage name, or `only` where an earlier stage has no record.
         SpeedforkError: whatever a stage raises; the records of the finished stages are kept.
     """
-    names = [stage.name for stage in stages]
-    for asked in (redo_from, only):
-        if asked is not None and asked not in names:
+    for stage, redo in schedule(stages, asked):
+        kept = None if redo else find_record(stage, context)
+        if kept is None and asked.only not in (None, stage.name):
             raise UsageProblem(
-                f"unknown stage {asked!r}; stages are: {', '.join(names)}", hint="invoke pipeline --help"
+                f"stage {asked.only!r} needs {stage.name!r}, which has no valid record for these inputs",
+                hint="invoke pipeline  (without --only)",
             )
-    for stage in stages:
-        redo = redo_from is not None and names.index(stage.name) >= names.index(redo_from)
-        context = _advance(stage, context, redo=redo or stage.name == only, only=only)
-        if stage.name == only:
-            break
+        outcome, value = kept or _worked(stage, context, on_outcome)
+        on_outcome(outcome)
+        context = context.after(outcome, value)
     return context
 
 
-def preview(stages: Sequence[Stage], context: Context) -> tuple[tuple[str, str], ...]:
+def schedule(stages: Sequence[Stage], asked: Asked) -> tuple[tuple[Stage, bool], ...]:
+    """The stages to go through, and whether each is to run whatever the records say.
+
+    Raises:
+        UsageProblem: an unknown stage name.
+    """
+    names = [stage.name for stage in stages]
+    for name in (asked.redo_from, asked.only):
+        if name is not None and name not in names:
+            raise UsageProblem(
+                f"unknown stage {name!r}; stages are: {', '.join(names)}", hint="invoke pipeline --help"
+            )
+    first = names.index(asked.redo_from) if asked.redo_from else len(names)
+    last = names.index(asked.only) if asked.only else len(names) - 1
+    return tuple((stage, i >= first or stage.name == asked.only) for i, stage in enumerate(stages[: last + 1]))
+
+
+def preview(stages: Sequence[Stage], context: Context, asked: Asked = Asked()) -> tuple[tuple[str, str], ...]:
     """For `--dry-run`: what each stage would do, without doing it. Pairs of stage name and words."""
     rows: list[tuple[str, str]] = []
-    for stage in stages:
-        kept = None if rows and rows[-1][1] != "skip" else find_record(stage, context)
+    for stage, redo in schedule(stages, asked):
+        after_a_run = bool(rows) and rows[-1][1] == "run"
+        kept = None if redo or after_a_run else find_record(stage, context)
         rows.append((stage.name, "skip" if kept else "run"))
         if kept:
             context = context.after(*kept)
     return tuple(rows)
 
 
-def _advance(stage: Stage, context: Context, *, redo: bool, only: str | None) -> Context:
-    kept = None if redo else find_record(stage, context)
-    if kept:
-        return context.after(*kept)
-    if only is not None and stage.name != only:
-        raise UsageProblem(
-            f"stage {only!r} needs {stage.name!r}, which has no valid record for these inputs",
-            hint="invoke pipeline  (without --only)",
-        )
+def _worked(stage: Stage, context: Context, on_outcome: Callable[[Outcome], None]) -> tuple[Outcome, Model]:
+    """Do a stage's work and leave its record; a failure is reported as an outcome before it goes on its way."""
     context.console.say(f"== {stage.name}: {stage.about}", style="bold")
-    inputs = stage.plan(context)
     started = time.monotonic()
-    result = stage.run(context)
+    try:
+        inputs = stage.plan(context)
+        result = stage.run(context)
+    except SpeedforkError as problem:
+        seconds = time.monotonic() - started
+        on_outcome(Outcome(stage=stage.name, status=Status.ERROR, seconds=seconds, reason=problem.message))
+        raise
     outcome = Outcome(
         stage=stage.name,
         status=Status.DONE,
@@ -87,4 +123,4 @@ def _advance(stage: Stage, context: Context, *, redo: bool, only: str | None) ->
         inputs_digest=digest_json(inputs),
     )
     write_record(context.home, outcome, inputs, result)
-    return context.after(outcome, result.value)
+    return outcome, result.value

@@ -95,11 +95,15 @@ class Status(StrEnum):
 
     DONE = "done"
     KEPT = "skipped"
+    ERROR = "error"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a stage ended; `seconds` is the time of the work, also when a record of it was kept."""
+    """How a stage ended.
+
+    `seconds` is the time of the work, also when a record of it was kept; `reason` says why a stage ended in an error.
+    """
 
     stage: str
     status: Status
@@ -107,6 +111,7 @@ class Outcome:
     gates: tuple[GateResult, ...] = ()
     made: tuple[Path, ...] = ()
     inputs_digest: str = ""
+    reason: str = ""
 
     @property
     def verdict(self) -> Verdict | None:
@@ -123,4 +128,5 @@ class Outcome:
             "gates": [gate.to_json() for gate in self.gates],
             "made": [str(path) for path in self.made],
             "inputs_digest": self.inputs_digest,
+            "reason": self.reason,
         }

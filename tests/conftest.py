@@ -8,7 +8,7 @@ import pytest
 from ci.builds.store import Build, load_build
 from ci.console import Console
 from ci.home import Home
-from ci.pipeline import STAGES
+from ci.pipeline import UP_TO_BUILD
 from ci.records import find_record
 from ci.stage import Context, Options
 from ci.stages.values import Built
@@ -41,7 +41,7 @@ def real_home() -> Home:
 def real_context(real_home: Home) -> Context:
     """The pipeline as far as the builds, from its records; a test without its parts fails."""
     context = Context(home=real_home, console=Console(), options=Options())
-    for stage in STAGES[: [stage.name for stage in STAGES].index("build") + 1]:
+    for stage in UP_TO_BUILD:
         kept = find_record(stage, context)
         if kept is None:
             pytest.fail(f"no current {stage.name} in {real_home.root}: run `invoke build` first")

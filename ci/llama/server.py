@@ -141,7 +141,7 @@ def _require_files(build: Path, scenario: Scenario) -> None:
     for path in (build / SERVER_PROGRAM, scenario.model, *([scenario.draft] if scenario.draft else [])):
         if not path.is_file():
             raise ServerProblem(
-                f"{path}: no such file, needed for scenario {scenario.name!r}", hint="nox -s build-cpu"
+                f"{path}: no such file, needed for scenario {scenario.name!r}", hint="./noxw -s build-cpu"
             )
 
 

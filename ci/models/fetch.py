@@ -30,7 +30,7 @@ def ensure_model(home: Home, model_id: str, console: Console | None = None) -> P
     """
     entry = model_named(load_models(), model_id)
     if entry.index is None:
-        raise UsageProblem(f"model {model_id!r} is generated, not downloaded", hint="nox -s parity generates it")
+        raise UsageProblem(f"model {model_id!r} is generated, not downloaded", hint="invoke fetch-models")
     final = home.models / model_id / entry.index.name
     if final.is_file() and _is_pinned(final, entry.index):
         return final

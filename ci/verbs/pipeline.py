@@ -15,9 +15,9 @@ from ci.files import exclusive, require_free_space
 from ci.home import Home
 from ci.models.lock import load_models, model_named
 from ci.outcome import GateResult, Verdict, combine, exit_code_of
-from ci.pipeline import STAGES, preview, run_pipeline
+from ci.pipeline import STAGES, UP_TO_BUILD, Asked, preview, run_pipeline
 from ci.report.words import duration
-from ci.stage import Context, Options, Outcome, Stage
+from ci.stage import Context, Options, Outcome, Stage, Status
 from ci.stages import models, parity, throughput
 from ci.stages.prove import Suite, run_suite
 from ci.stages.sync import wanted
@@ -50,11 +50,21 @@ class Request:
 def run(home: Home, console: Console, request: Request, stages: Sequence[Stage] = STAGES) -> int:
     """Run the pipeline and print the table; the exit code is that of the worst verdict."""
     context = Context(home=home, console=console, options=request.options)
+    asked = Asked(redo_from=request.redo_from or None, only=request.only or None)
     preflight(context, request)
+    planned = preview(stages, context, asked)
     if request.dry_run:
-        return show_preview(context, stages)
+        return show_preview(console, planned)
+    if any(would == "run" for _, would in planned):
+        require_free_space(home.root, NEEDED_BYTES, what="the pipeline")
+    outcomes: list[Outcome] = []
     with exclusive(home.lock):
-        context = run_pipeline(stages, context, redo_from=request.redo_from or None, only=request.only or None)
+        try:
+            context = run_pipeline(stages, context, asked, on_outcome=outcomes.append)
+        except SpeedforkError as problem:
+            problem.done = tuple(outcome.to_json() for outcome in outcomes)
+            show_table(console, outcomes)
+            raise
     show_outcomes(context)
     verdict = verdict_of(context.outcomes)
     return exit_code_of(verdict) if verdict else EXIT_OK
@@ -72,7 +82,6 @@ def preflight(context: Context, request: Request) -> None:
         load_models,
         lambda: check_aim(context),
         try_compiler,
-        lambda: require_free_space(context.home.root, NEEDED_BYTES, what="the pipeline"),
     )
     problems: list[SpeedforkError] = []
     for check in checks:
@@ -109,24 +118,17 @@ def check_aim(context: Context) -> None:
         )
 
 
-def show_preview(context: Context, stages: Sequence[Stage]) -> int:
+def show_preview(console: Console, rows: Sequence[tuple[str, str]]) -> int:
     """What would run; nothing is changed."""
-    rows = preview(stages, context)
-    console = context.console
     console.table(("stage", "would"), rows, title="dry run: nothing was changed")
     console.document({"dry_run": [{"stage": stage, "would": would} for stage, would in rows]})
     return EXIT_OK
 
 
 def show_outcomes(context: Context) -> None:
-    """The table at the end, and the machine's document."""
+    """The table at the end, where the products are, and the machine's document."""
     console = context.console
-    rows = [outcome_row(outcome) for outcome in context.outcomes]
-    console.table(("stage", "outcome", "verdict", "time", "made"), rows)
-    for outcome in context.outcomes:
-        for gate in outcome.gates:
-            if gate.verdict is not Verdict.PASS:
-                console.say(f"{gate.verdict} {outcome.stage}/{gate.gate}: {gate.reason}", style="yellow")
+    show_table(console, context.outcomes)
     for value in context.values:
         if isinstance(value, Released):
             console.result(f"{value.headline}\n{value.folder}/report.html")
@@ -140,6 +142,15 @@ def show_outcomes(context: Context) -> None:
     )
 
 
+def show_table(console: Console, outcomes: Sequence[Outcome]) -> None:
+    """How each stage ended, and every gate that is not PASS."""
+    console.table(("stage", "outcome", "verdict", "time", "made"), [outcome_row(outcome) for outcome in outcomes])
+    for outcome in outcomes:
+        for gate in outcome.gates:
+            if gate.verdict is not Verdict.PASS:
+                console.say(f"{gate.verdict} {outcome.stage}/{gate.gate}: {gate.reason}", style="yellow")
+
+
 def outcome_row(outcome: Outcome) -> tuple[str, str, str, str, str]:
     """One line of the table; a kept stage shows the time its work once took, in brackets."""
     spent = duration(outcome.seconds)
@@ -147,7 +158,7 @@ def outcome_row(outcome: Outcome) -> tuple[str, str, str, str, str]:
         outcome.stage,
         outcome.status.value,
         outcome.verdict.value if outcome.verdict else "",
-        spent if outcome.status.value == "done" else f"({spent})",
+        f"({spent})" if outcome.status is Status.KEPT else spent,
         made_words(outcome.made),
     )
 
@@ -171,17 +182,15 @@ def verdict_of(outcomes: Sequence[Outcome]) -> Verdict | None:
 
 def build(home: Home, console: Console, request: Request) -> int:
     """Stock and speed, and the stages they need."""
-    names = [stage.name for stage in STAGES]
-    return run(home, console, request, STAGES[: names.index("build") + 1])
+    return run(home, console, request, UP_TO_BUILD)
 
 
 def current_builds(home: Home, console: Console, request: Request) -> Built:
     """The current stock and speed builds, built when they are not in the store."""
     context = Context(home=home, console=console, options=request.options)
     preflight(context, request)
-    names = [stage.name for stage in STAGES]
     with exclusive(home.lock):
-        return run_pipeline(STAGES[: names.index("build") + 1], context).value(Built)
+        return run_pipeline(UP_TO_BUILD, context).value(Built)
 
 
 def prove(home: Home, console: Console, suite_name: str, stock: str, speed: str, profile: str) -> int:
@@ -197,7 +206,8 @@ def prove(home: Home, console: Console, suite_name: str, stock: str, speed: str,
     else:
         built = current_builds(home, console, Request(profile=profile))
         sides = (built.stock, built.speed)
-    gates, evidence = prove_pair(home, console, suite, sides, profile)
+    with exclusive(home.lock):
+        gates, evidence = prove_pair(home, console, suite, sides, profile)
     show_gates(console, suite, gates, evidence)
     return exit_code_of(combine(gate.verdict for gate in gates))
 

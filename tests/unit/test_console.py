@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ci.console import Console
+from ci.console import Console, amount, next_step, progress_line
 from ci.errors import ConfigProblem
 
 
@@ -35,3 +35,34 @@ def test_no_colours_when_not_on_a_terminal(capsys: pytest.CaptureFixture[str]) -
     assert "\x1b" not in out + err
     assert "bad [red]value[/red]" in err
     assert "next:  edit f.toml" in err
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "words"),
+    [(12, 236, "12 of 236"), (0, None, ""), (7, None, "7"), (3_100_000, 37_386_600, "3.1 of 37.4 MB")],
+)
+def test_amounts_can_be_read(done: float, total: float | None, words: str) -> None:
+    assert amount(done, total) == words
+
+
+def test_a_log_line_says_how_much_is_left() -> None:
+    assert progress_line(50, 200, "a.o", seconds=10.0) == "50 of 200, about 30 s left a.o"
+    assert progress_line(0, 200, "a.o", seconds=10.0) == "0 of 200 a.o"
+
+
+def test_another_total_begins_another_count(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = iter([0.0, 100.0, 200.0, 220.0])
+    monkeypatch.setattr("ci.console.time.monotonic", lambda: next(now))
+    with Console().task("work") as task:
+        task.update(1, 2)
+        task.update(5, 50)
+        task.update(10, 50)
+    assert "10 of 50, about 80 s left" in capsys.readouterr().err
+
+
+def test_hints_can_be_typed_outside_the_environment() -> None:
+    assert next_step("invoke upstream", {}) == "invoke upstream"
+    assert next_step("invoke upstream", {"NOX_CURRENT_SESSION": "pipeline"}).endswith("activate && invoke upstream")
+    assert next_step("edit f.toml", {"NOX_CURRENT_SESSION": "pipeline"}) == "edit f.toml"

@@ -8,8 +8,8 @@ from ci.console import Console
 from ci.errors import UsageProblem
 from ci.home import Home
 from ci.outcome import GateResult, Verdict
-from ci.pipeline import preview, run_pipeline
-from ci.stage import Context, Options, Stage, StageResult, Status
+from ci.pipeline import Asked, preview, run_pipeline
+from ci.stage import Context, Options, Outcome, Stage, StageResult, Status
 
 
 class One(Model):
@@ -28,6 +28,7 @@ class Bench:
         self.product = root / "product"
         self.source.write_text("abc")
         self.ran: list[str] = []
+        self.heard: list[Outcome] = []
         self.verdict = Verdict.PASS
         self.context = Context(home=Home(root=root / "state", checkout=root), console=Console(), options=Options())
 
@@ -60,9 +61,10 @@ class Bench:
             ),
         )
 
-    def go(self, **options: str) -> Context:
+    def go(self, **asked: str) -> Context:
         self.ran.clear()
-        return run_pipeline(self.stages, self.context, **options)
+        self.heard.clear()
+        return run_pipeline(self.stages, self.context, Asked(**asked), on_outcome=self.heard.append)
 
 
 @pytest.fixture
@@ -121,6 +123,8 @@ def test_a_failed_stage_keeps_the_records_before_it(bench: Bench, monkeypatch: p
         patch.setattr(bench, "second", explode)
         with pytest.raises(UsageProblem):
             bench.go()
+    ended = [(outcome.stage, outcome.status, outcome.reason) for outcome in bench.heard]
+    assert ended == [("first", Status.DONE, ""), ("second", Status.ERROR, "broken")]
     bench.go()
     assert bench.ran == ["second"]
 
@@ -160,6 +164,8 @@ def test_preview_says_what_would_run_without_running(bench: Bench) -> None:
     bench.go()
     bench.ran.clear()
     assert preview(bench.stages, bench.context) == (("first", "skip"), ("second", "skip"))
+    assert preview(bench.stages, bench.context, Asked(redo_from="second")) == (("first", "skip"), ("second", "run"))
+    assert preview(bench.stages, bench.context, Asked(only="first")) == (("first", "run"),)
     bench.source.write_text("x")
     assert preview(bench.stages, bench.context) == (("first", "run"), ("second", "run"))
     assert bench.ran == []
