@@ -1,7 +1,7 @@
 """Do both builds say the same, token for token?"""
 
 from ci.stages.prove import Suite, suite_stage
-from ci.stages.values import Paritied
+from ci.stages.values import ParityProof
 
 SUITE = Suite(
     name="parity",
@@ -16,4 +16,4 @@ SUITE = Suite(
     ),
 )
 
-STAGE = suite_stage(SUITE, "the same tokens as stock", Paritied)
+STAGE = suite_stage(SUITE, "the same tokens as stock", ParityProof)

@@ -57,7 +57,7 @@ def plan(context: Context) -> JsonMap:
 
 def evidence_files(context: Context) -> tuple[Path, Path]:
     """Parity's and throughput's evidence."""
-    return context.value(values.Paritied).evidence, context.value(values.Measured).evidence
+    return context.value(values.ParityProof).evidence, context.value(values.ThroughputProof).evidence
 
 
 def run(context: Context) -> StageResult:

@@ -3,7 +3,7 @@
 from ci.machine import fingerprint
 from ci.outcome import JsonMap
 from ci.stages.prove import Suite, suite_stage
-from ci.stages.values import Measured
+from ci.stages.values import ThroughputProof
 
 SUITE = Suite(
     name="throughput",
@@ -25,4 +25,4 @@ def this_machine() -> JsonMap:
     return {"machine": fingerprint()}
 
 
-STAGE = suite_stage(SUITE, "paired against stock", Measured, more=this_machine)
+STAGE = suite_stage(SUITE, "paired against stock", ThroughputProof, more=this_machine)

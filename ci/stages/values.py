@@ -54,11 +54,11 @@ class Proved(Model):
     evidence: Path
 
 
-class Paritied(Proved):
+class ParityProof(Proved):
     """Evidence of the parity suite."""
 
 
-class Measured(Proved):
+class ThroughputProof(Proved):
     """Evidence of the throughput suite."""
 
 
