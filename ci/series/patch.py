@@ -51,8 +51,8 @@ class Patch:
 
     @property
     def about(self) -> str:
-        """The message's body without its last paragraph, the trailers."""
-        return read_mail(self.raw).body.rstrip().rpartition("\n\n")[0].strip()
+        """The message between its first paragraph, the subject, and its last, the trailers."""
+        return read_mail(self.raw).body.rstrip().rpartition("\n\n")[0].partition("\n\n")[2].strip()
 
 
 def parse_patch(path: Path, raw: bytes) -> Patch | tuple[str, ...]:

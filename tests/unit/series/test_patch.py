@@ -37,6 +37,13 @@ def test_a_format_patch_file_becomes_a_value() -> None:
     assert found.raw == MAIL
 
 
+def test_about_is_the_message_without_subject_and_trailers() -> None:
+    assert patch(MAIL).about == "Why it is faster."
+    longer = MAIL.replace(b"Why it is faster.\n", b"Why it is faster.\n\nHow much:\n  a  b\n")
+    assert patch(longer).about == "Why it is faster.\n\nHow much:\n  a  b"
+    assert patch(MAIL.replace(b"Why it is faster.\n\n", b"")).about == ""
+
+
 def test_a_subject_folded_over_lines_is_one_line() -> None:
     folded = with_header(b"Subject", b"[PATCH] " + b"word " * 12 + b"\n" + b" more" * 12)
     assert patch(folded).subject == " ".join(["word"] * 12 + ["more"] * 12)
