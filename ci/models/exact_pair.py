@@ -104,13 +104,20 @@ def write_pair(folder: Path, spec: PairSpec) -> None:
 
 def _load(folder: Path, spec: PairSpec) -> Pair | None:
     """The stored pair, or None when it is absent or damaged."""
-    if not (folder / MANIFEST).is_file():
-        return None
-    digests = {str(name): str(digest) for name, digest in read_json(folder / MANIFEST)["files"].items()}
+    digests = _written_digests(folder / MANIFEST)
     intact = all((folder / name).is_file() and sha256_file(folder / name) == digests[name] for name in digests)
     if not intact or set(digests) != {*MODEL_FILES, LAW_FILE}:
         return None
     return Pair(spec=spec, dir=folder, digests=digests, law=_load_law(folder / LAW_FILE))
+
+
+def _written_digests(path: Path) -> dict[str, str]:
+    """SHA-256 by file name as `pair.json` says; nothing where it is absent or damaged."""
+    try:
+        files = read_json(path).get("files")
+    except ConfigProblem:
+        return {}
+    return files if isinstance(files, dict) else {}
 
 
 def _save_law(path: Path, law: PairLaw) -> None:

@@ -70,6 +70,15 @@ def test_a_damaged_or_missing_file_is_generated_again(home: Home, name: str) -> 
     assert (ensure_pair(home, TINY).dir / name).read_bytes() == before
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"files": []}', '{"files": {"target.gguf": 1}}', "\x00"])
+def test_a_damaged_description_has_the_pair_generated_again(home: Home, text: str) -> None:
+    pair = ensure_pair(home, TINY)
+    before = (pair.dir / "pair.json").read_bytes()
+    (pair.dir / "pair.json").write_text(text)
+    assert ensure_pair(home, TINY).digests == pair.digests
+    assert (pair.dir / "pair.json").read_bytes() == before
+
+
 def test_an_interrupted_generation_leaves_nothing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     def half(folder: Path, spec: PairSpec) -> None:
         (folder / "target.gguf").write_bytes(b"GGUF")
