@@ -146,11 +146,6 @@ class Manifest(Model):
     fixed: Fixed
     measured: Measured
 
-    @property
-    def release(self) -> ReleaseId:
-        """The release id as a value."""
-        return ReleaseId.parse(self.fixed.release)
-
 
 class Document(Model):
     """`manifest.json` as it stands on disk."""

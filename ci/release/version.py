@@ -40,8 +40,3 @@ class ReleaseId:
                 hint="list the releases that exist: ls out/release",
             )
         return cls(build=BuildTag.parse(match["build"]), revision=int(match["revision"]))
-
-    @property
-    def tag(self) -> str:
-        """Name of the git tag that holds this release: the id itself."""
-        return str(self)

@@ -38,10 +38,6 @@ def test_order_is_by_number_not_by_letters() -> None:
     assert ReleaseId.parse("b9999-speed.10") < ReleaseId.parse("b11434-speed.2") < ReleaseId.parse("b11434-speed.10")
 
 
-def test_the_tag_is_the_id() -> None:
-    assert ReleaseId.parse("b11434-speed.3").tag == "b11434-speed.3"
-
-
 @pytest.mark.parametrize(
     "text",
     [
