@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 
 from ci.errors import ConfigProblem
+from ci.throughput.clocks import RATES, ClockName
 
 SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
@@ -23,6 +24,19 @@ def parse_share(text: str) -> float:
     return share
 
 
+CLOCK_FLOOR = 0.03  # log ratio: HTTP and prompt handling on a busy machine
+CLOCK_ALPHA = 0.01  # one-sided, for the server's clock against ours; 8 pairs reach it
+
+WAIT_ALPHA = 0.01
+"""One-sided level at which a side surely waits more than the other; a constant, because the looks' own levels are
+spent on speed. 7 pairs reach it (1/2^7), so that every first look does."""
+
+SUSPICION_ALPHA = 0.1
+"""Looser level at which waiting is suspected, so that a look does not end a scenario. One honest scenario in ten
+measures more pairs for it. Simulated with elapsed times that spread by 40 % a pair, quick profile: a build that
+sleeps as long as it works is caught in 99 % or more, an equal build refused in 1.5 % or fewer."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Look:
     """One moment at which the gate may decide: after so many pairs, at such a one-sided error level."""
@@ -36,7 +50,7 @@ class Policy:
     """Numbers of one profile.
 
     Attributes:
-        margin: loss of tokens/s that we call a regression (lower tokens/s is worse).
+        margin: loss of tokens/s, by the clock that is judged, that we call a regression (lower tokens/s is worse).
         looks: when to decide. The error levels are spent, not reused: their sum bounds the chance that any interval
             of the sequence misses the truth on one side (Bonferroni), however the looks depend on each other.
         pairs_per_start: pairs measured before both servers are started afresh, so that the memory layout of one
@@ -63,15 +77,29 @@ class Policy:
         """The least gain as a log ratio: ln(1 + min_gain)."""
         return math.log1p(self.min_gain)
 
-    @property
-    def rule(self) -> str:
-        """The rule in words, as printed beside every verdict."""
+    def rule(self, clock: ClockName, *, judged: str, control: str) -> str:
+        """The rule in words, as printed beside every verdict.
+
+        Args:
+            clock: what is judged by.
+            judged: name of side b.
+            control: name of side a.
+        """
         looks = ", ".join(f"{look.pairs} pairs at {look.alpha:.1%}" for look in self.looks)
         return (
-            f"tokens/s of speed against stock (lower is worse): PASS when the lower bound of the gain is above "
-            f"-{self.margin:.0%} (above {self.min_gain:.0%} where a gain is claimed), FAIL when the upper bound is "
-            f"below 0 and the estimate below -{self.margin / 2:.1%}, confirmed by a later look; "
-            f"looks: {looks}, one-sided"
+            f"{RATES[clock]} of {judged} against {control} (lower is worse): PASS when the lower bound of the gain "
+            f"is above -{self.margin:.0%} (above {self.min_gain:.0%} where a gain is claimed), FAIL when the upper "
+            f"bound is below 0 and the estimate below -{self.margin / 2:.1%}, confirmed by a later look; "
+            f"looks: {looks}, one-sided{self.waiting_rule if clock == 'cpu' else ''}"
+        )
+
+    @property
+    def waiting_rule(self) -> str:
+        """The part about what CPU time cannot see."""
+        return (
+            f"; refused when it surely waits more: elapsed minus CPU time per token above the control's by more than "
+            f"{self.margin:.0%} of the pair's mean elapsed time, at {WAIT_ALPHA:.0%} one-sided; suspected at "
+            f"{SUSPICION_ALPHA:.0%}: more pairs; an interval that is merely wide leaves the verdict of CPU time"
         )
 
 
@@ -95,20 +123,11 @@ POLICIES = {
 
 MIN_GAIN = parse_share("2 %")  # a patch is worth carrying when the lower 95 % bound of its gain is above this
 
-SWITCHES = {
-    # one binary, switch off against on: one look and no early stop, so that the gain is published as it was measured
-    "quick": Policy(
-        margin=parse_share("3 %"),
-        looks=(Look(pairs=10, alpha=0.025),),
-        pairs_per_start=5,
-        warmup=1,
-        min_gain=MIN_GAIN,
-    ),
-    "full": Policy(
-        margin=parse_share("3 %"),
-        looks=(Look(pairs=20, alpha=0.025),),
-        pairs_per_start=5,
-        warmup=1,
-        min_gain=MIN_GAIN,
-    ),
-}
+
+def switch_policy(pairs: int) -> Policy:
+    """One look and no early stop, so that the gain is published as it was measured; 2.5 % on each side."""
+    look = Look(pairs=pairs, alpha=0.025)
+    return Policy(margin=parse_share("3 %"), looks=(look,), pairs_per_start=5, warmup=1, min_gain=MIN_GAIN)
+
+
+SWITCHES = {"quick": switch_policy(10), "full": switch_policy(20)}  # one binary, switch off against on

@@ -29,7 +29,8 @@ from ci.throughput.pairing import Prompt, Turn, schedule
 from ci.throughput.policy import Policy
 from ci.throughput.samples import Pair, Sample, Side, faults_of, same_thing, sample_of
 from ci.throughput.stats import Interval
-from ci.throughput.verdict import Decision, Measured, judge, ratios, waits_more
+from ci.throughput.verdict import Decision, Measured, judge, ratios
+from ci.throughput.waiting import may_wait_more, waits_more
 
 WARMUP_TOKENS = 64
 
@@ -141,7 +142,7 @@ class _Run:
     def until_decided(
         self, turns: Sequence[Turn], *, claims: bool, progress: Progress | None
     ) -> tuple[Decision, Interval] | None:
-        step = self.policy.pairs_per_start
+        step, outcome = self.policy.pairs_per_start, None
         for begin in range(0, len(turns), step):
             with contextlib.ExitStack() as stack:
                 servers = [stack.enter_context(self.start(side, self.scenario)) for side in self.sides]
@@ -152,9 +153,17 @@ class _Run:
                         progress(len(self.pairs), len(turns))
                 self._check(servers)
             outcome = judge(ratios(self.pairs, self.plan.clock), self.policy, claims=claims)
-            if outcome:
-                return outcome
-        return None
+            if outcome and not self._suspicious(outcome):
+                break
+        return outcome
+
+    def _suspicious(self, outcome: tuple[Decision, Interval]) -> bool:
+        """Whether CPU time may hide waiting, so that further pairs are measured if there are any."""
+        return self._blind(outcome) and may_wait_more(self.pairs, self.policy)
+
+    def _blind(self, outcome: tuple[Decision, Interval] | None) -> bool:
+        """Whether a decision rests on CPU time and is no loss, so that waiting would make it false."""
+        return self.plan.clock == "cpu" and outcome is not None and outcome[0] is not Decision.SLOWER
 
     def _warm(self, servers: Sequence[Server], turn: Turn) -> None:
         self.build_infos = [server.build_info for server in servers]
@@ -203,6 +212,5 @@ class _Run:
             greedy=self.plan.temperature == 0,
             clock_slack=self.policy.clock_slack,
         )
-        seen = self.plan.clock != "cpu" or (outcome is not None and outcome[0] is Decision.SLOWER)
-        waits = None if seen else waits_more(self.pairs, self.policy)
+        waits = waits_more(self.pairs, self.policy) if self._blind(outcome) else None
         return [*found, *([waits] if waits else [])]

@@ -5,17 +5,13 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from ci.errors import ReplyProblem
 from ci.llama.reply import Reply
+from ci.throughput.clocks import ClockName
 from ci.throughput.pairing import Turn
+from ci.throughput.policy import CLOCK_ALPHA, CLOCK_FLOOR
 from ci.throughput.stats import interval
-
-ClockName: TypeAlias = Literal["cpu", "server", "wall"]
-
-CLOCK_FLOOR = 0.03  # log ratio: HTTP and prompt handling on a busy machine
-CLOCK_ALPHA = 0.01  # one-sided; 8 pairs reach it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +34,7 @@ class Sample:
         ms_per_token: by the server's clock.
         wall_ms_per_token: by ours, without the prompt.
         cpu_ms_per_token: CPU time of the server for the whole request, prompt included, over its tokens.
+        elapsed_ms_per_token: by the server's clock as `cpu_ms_per_token`: prompt included, over its tokens.
         rounds: decode rounds.
         draft_n: drafted tokens.
         draft_n_accepted: of them accepted.
@@ -47,9 +44,15 @@ class Sample:
     ms_per_token: float
     wall_ms_per_token: float
     cpu_ms_per_token: float
+    elapsed_ms_per_token: float
     rounds: int
     draft_n: int
     draft_n_accepted: int
+
+    @property
+    def wait_ms_per_token(self) -> float:
+        """Time that the server took and did not compute."""
+        return self.elapsed_ms_per_token - self.cpu_ms_per_token
 
     @property
     def tokens_per_round(self) -> float:
@@ -78,6 +81,12 @@ class Pair:
             "wall": (self.a.wall_ms_per_token, self.b.wall_ms_per_token),
         }
         return math.log(times[clock][0] / times[clock][1])
+
+    @property
+    def extra_wait(self) -> float:
+        """How much longer side b waits per token, as a share of the pair's mean elapsed time."""
+        mean = (self.a.elapsed_ms_per_token + self.b.elapsed_ms_per_token) / 2
+        return (self.b.wait_ms_per_token - self.a.wait_ms_per_token) / mean
 
     @property
     def round_log_ratio(self) -> float:
@@ -114,6 +123,7 @@ def sample_of(reply: Reply, *, wall_ms: float, cpu_ms: float) -> Sample:
         ms_per_token=timings.ms_per_token,
         wall_ms_per_token=wall_ms / max(timings.predicted_n - 1, 1),
         cpu_ms_per_token=cpu_ms / timings.predicted_n,
+        elapsed_ms_per_token=(timings.prompt_ms + timings.predicted_ms) / timings.predicted_n,
         rounds=timings.rounds,
         draft_n=timings.draft_n,
         draft_n_accepted=timings.draft_n_accepted,

@@ -32,6 +32,11 @@ class Interval:
     n: int
     alpha: float
 
+    @property
+    def bounded(self) -> bool:
+        """Whether the pairs were enough for the level."""
+        return math.isfinite(self.lower) and math.isfinite(self.upper)
+
 
 def walsh_averages(values: Sequence[float]) -> NDArray[np.float64]:
     """All (x_i + x_j) / 2 with i <= j, ascending; shape (n (n + 1) / 2,)."""

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ci.outcome import GateResult, JsonValue, Verdict, combine
+from ci.throughput.clocks import CLOCKS, RATES, ClockName
 from ci.throughput.policy import Policy
-from ci.throughput.samples import ClockName, Pair, Sample, Side
+from ci.throughput.samples import Pair, Sample, Side
 from ci.throughput.stats import Interval, interval, t_interval
+from ci.throughput.waiting import extra_wait
 
 OVERALL = "throughput"
-CLOCKS: tuple[ClockName, ...] = ("cpu", "server", "wall")
 
 
 class Decision(StrEnum):
@@ -72,24 +73,16 @@ def percent(log_ratio: float) -> float:
     return 100 * math.expm1(log_ratio)
 
 
-def in_words(decision: Decision, found: Interval, *, claims: bool, control: str = "stock") -> str:
+def in_words(decision: Decision, found: Interval, *, claims: bool, clock: ClockName, control: str) -> str:
     """A sentence for people; the gain is that of side b over side a."""
     bounds = f"{percent(found.estimate):+.1f} % [{percent(found.lower):+.1f}, {percent(found.upper):+.1f}]"
     wish = ", and a gain is claimed" if claims and decision is not Decision.FASTER else ""
-    return f"{decision}{wish}: {bounds} tokens/s against {control}, {found.n} pairs"
+    return f"{decision}{wish}: {bounds} {RATES[clock]} against {control}, {found.n} pairs"
 
 
 def ratios(pairs: Sequence[Pair], clock: ClockName) -> tuple[float, ...]:
     """Log ratios of tokens/s by one clock."""
     return tuple(pair.log_ratio(clock) for pair in pairs)
-
-
-def waits_more(pairs: Sequence[Pair], policy: Policy) -> str | None:
-    """What CPU time cannot see: a side that waits. Says so when the server's own clock is surely below the margin."""
-    found = interval(ratios(pairs, "server"), policy.looks[-1].alpha)
-    if found.upper >= -policy.log_margin:
-        return None
-    return f"the server's clock says {percent(found.estimate):+.1f} % tokens/s whatever CPU time says: it waits more"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,20 +143,23 @@ def gate_of(measured: Measured) -> GateResult:
         reason = "not measured: " + ("; ".join(measured.refusals) or "no pairs")
         verdict = Verdict.UNPROVEN
     else:
-        control = measured.sides[0].name
-        reason = in_words(measured.decision, measured.interval, claims=measured.claims, control=control)
+        control, clock = measured.sides[0].name, measured.clock
+        reason = in_words(measured.decision, measured.interval, claims=measured.claims, clock=clock, control=control)
         verdict = verdict_of(measured.decision, claims=measured.claims)
     return GateResult(gate=measured.scenario, verdict=verdict, reason=reason, evidence=figures_of(measured))
 
 
 def figures_of(measured: Measured) -> dict[str, JsonValue]:
-    """All figures of a scenario as plain JSON; per side medians over its pairs, times in ms, ratios as logs."""
+    """All figures of a scenario as plain JSON; per side medians over its pairs, times in ms, ratios as logs.
+
+    `extra_wait` is a share of elapsed time: 0.1 when side b waits 10 % of it longer than side a.
+    """
     a, b = measured.sides
     samples_a, samples_b = [pair.a for pair in measured.pairs], [pair.b for pair in measured.pairs]
     return {
         "claims": measured.claims,
         "decision": measured.decision.value,
-        "rule": measured.policy.rule,
+        "rule": measured.policy.rule(measured.clock, judged=b.name, control=a.name),
         "refusals": list(measured.refusals),
         "n_pairs": len(measured.pairs),
         "n_expected": measured.policy.looks[0].pairs,
@@ -174,6 +170,7 @@ def figures_of(measured: Measured) -> dict[str, JsonValue]:
         "log_ratio_t": _bounds(_student(measured)),
         "clock": measured.clock,
         "log_ratio_by_clock": {clock: _median(ratios(measured.pairs, clock)) for clock in CLOCKS},
+        "extra_wait": _bounds(extra_wait(measured.pairs)) if measured.pairs else None,
         "log_ratio_tokens_per_round": _median([pair.round_log_ratio for pair in measured.pairs]),
         "same_work": sum(pair.a.work == pair.b.work for pair in measured.pairs),
         "log_ratios": [round(value, 6) for value in measured.log_ratios],

@@ -12,7 +12,7 @@ from ci.llama.server import LlamaServer
 from ci.llama.spec import Plan, Scenario
 from ci.outcome import GateResult, Verdict
 from ci.throughput.pairing import id_prompts
-from ci.throughput.policy import Look, Policy
+from ci.throughput.policy import POLICIES, Look, Policy
 from ci.throughput.protocol import measure
 from ci.throughput.samples import Side
 from ci.throughput.verdict import gate_of
@@ -43,13 +43,15 @@ def judge(tmp_path: Path) -> Judge:
         build = fake_build(tmp_path / name, mark=name)
         return Side(name=name, build=build, digest=name * 8, label=label, env=settings)
 
-    def gate(*, spec_type: str | None = None, clock: str = "cpu", **speed: str) -> GateResult:
+    def gate(
+        *, spec_type: str | None = None, clock: str = "cpu", policy: Policy = POLICY, **speed: str
+    ) -> GateResult:
         scenario = Scenario(name="fake", model=model, ctx=512, spec_type=spec_type)
         stock = side("stock", "b11434", {"FAKE_MS": "4.0"})
         other = side("speed", "b11434-speed.1", {"FAKE_MS": "2.0", **speed})
-        prompts = id_prompts(8, first=8, states=24, seed=1)
+        prompts = id_prompts(policy.looks[-1].pairs, first=8, states=24, seed=1)
         plan = PLAN.model_copy(update={"clock": clock})
-        return gate_of(measure(scenario, plan, stock, other, start=start, prompts=prompts, policy=POLICY, seed=3))
+        return gate_of(measure(scenario, plan, stock, other, start=start, prompts=prompts, policy=policy, seed=3))
 
     return gate
 
@@ -86,6 +88,14 @@ def test_a_cheating_build_is_never_measured(judge: Judge, sabotage: dict[str, st
     result = judge(**sabotage)
     assert result.verdict is Verdict.UNPROVEN
     assert reason in result.reason
+
+
+@pytest.mark.parametrize("policy", [POLICY, POLICIES["quick"]], ids=["one-look", "quick"])
+def test_a_build_that_sleeps_twice_as_long_as_stock_works_is_never_measured(judge: Judge, policy: Policy) -> None:
+    """Hardly any CPU time and twice the elapsed time: `faster` by the clock that judges."""
+    result = judge(policy=policy, FAKE_WORK="sleep", FAKE_MS="8.0")
+    assert result.verdict is Verdict.UNPROVEN
+    assert "it waits more" in result.reason
 
 
 def test_the_suite_on_identical_binaries_is_unproven_throughout(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ def sample(ms_per_token: float, drafted: int = 0) -> Sample:
         ms_per_token=ms_per_token,
         wall_ms_per_token=ms_per_token,
         cpu_ms_per_token=ms_per_token,
+        elapsed_ms_per_token=ms_per_token,
         rounds=2,
         draft_n=drafted,
         draft_n_accepted=drafted // 2,

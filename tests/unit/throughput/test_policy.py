@@ -35,8 +35,18 @@ def test_profiles_measure_as_many_pairs_as_promised_and_spend_at_most_one_percen
 
 
 def test_the_rule_in_words_says_the_direction_and_the_numbers() -> None:
-    rule = POLICIES["quick"].rule
+    rule = POLICIES["quick"].rule("cpu", judged="speed", control="stock")
+    assert rule.startswith("tokens per CPU second of speed against stock")
     assert "lower is worse" in rule
     assert "-3% (above 0% where a gain is claimed)" in rule
-    assert "above 2% where" in SWITCHES["full"].rule
     assert "8 pairs at 0.4%" in rule
+    assert "refused when it surely waits more" in rule
+    assert "by more than 3% of the pair's mean elapsed time, at 1% one-sided" in rule
+
+
+def test_the_rule_of_a_switch_names_its_sides_and_its_clock() -> None:
+    rule = SWITCHES["full"].rule("server", judged="LLAMA_ARG_X=1", control="LLAMA_ARG_X=0")
+    assert rule.startswith("tokens/s by the server's clock of LLAMA_ARG_X=1 against LLAMA_ARG_X=0")
+    assert "above 2% where" in rule
+    assert "stock" not in rule
+    assert "waits" not in rule

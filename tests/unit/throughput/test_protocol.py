@@ -12,7 +12,7 @@ from ci.llama.reply import Reply, Request, Timings
 from ci.llama.spec import Plan, Scenario
 from ci.outcome import Verdict
 from ci.throughput.pairing import id_prompts
-from ci.throughput.policy import Look, Policy
+from ci.throughput.policy import POLICIES, Look, Policy
 from ci.throughput.protocol import measure, switch_sides
 from ci.throughput.samples import Side
 from ci.throughput.verdict import Decision, Measured, figures_of, gate_of
@@ -90,10 +90,12 @@ class FakeServer:
         return Reply(tokens=tuple(range(first, first + n)), content="", stop_type="limit", timings=timings)
 
 
-def run(world: World, *, scenario: Scenario = PLAIN, plan: Plan = PLAN, speed: Side = SPEED) -> Measured:
-    prompts = id_prompts(16, first=8, states=24, seed=1)
+def run(
+    world: World, *, scenario: Scenario = PLAIN, plan: Plan = PLAN, speed: Side = SPEED, policy: Policy = POLICY
+) -> Measured:
+    prompts = id_prompts(policy.looks[-1].pairs, first=8, states=24, seed=1)
     return measure(
-        scenario, plan, STOCK, speed, start=world.start, prompts=prompts, policy=POLICY, seed=2, clock=world.clock
+        scenario, plan, STOCK, speed, start=world.start, prompts=prompts, policy=policy, seed=2, clock=world.clock
     )
 
 
@@ -107,7 +109,7 @@ def test_a_faster_build_is_called_faster_after_the_first_look() -> None:
     assert [round(ratio, 4) for ratio in result.log_ratios] == [0.6931] * 8
     gate = gate_of(result)
     assert gate.verdict is Verdict.PASS
-    assert gate.reason == "faster: +100.0 % [+100.0, +100.0] tokens/s against stock, 8 pairs"
+    assert gate.reason == "faster: +100.0 % [+100.0, +100.0] tokens per CPU second against stock, 8 pairs"
 
 
 def test_both_sides_get_the_same_unseen_prompts_in_random_order_with_warm_up_dropped() -> None:
@@ -178,6 +180,20 @@ def test_waiting_that_cpu_time_does_not_see_is_refused() -> None:
     result = run(World(ms={"stock": 2.0, "speed": 2.0}, idle=0.5))
     assert "it waits more" in gate_of(result).reason
     assert gate_of(result).verdict is Verdict.UNPROVEN
+
+
+@pytest.mark.parametrize("profile", POLICIES)
+def test_less_cpu_time_at_twice_the_elapsed_time_is_refused_by_the_policies_that_run(profile: str) -> None:
+    result = run(World(ms={"stock": 2.0, "speed": 1.5}, idle=2.5), policy=POLICIES[profile])
+    assert (gate_of(result).verdict, result.decision) == (Verdict.UNPROVEN, Decision.UNDECIDED)
+    assert "it waits more, which CPU time does not see: +83%" in gate_of(result).reason
+    assert len(result.pairs) == POLICIES[profile].looks[-1].pairs  # a suspicion asks for every further pair
+
+
+def test_the_evidence_holds_the_extra_wait_and_a_rule_that_names_clock_and_sides() -> None:
+    figures = gate_of(run(faster())).evidence
+    assert figures["extra_wait"] == {"estimate": 0.0, "lower": 0.0, "upper": 0.0, "alpha": 0.01, "n": 8}
+    assert figures["rule"].startswith("tokens per CPU second of speed against stock")
 
 
 def test_by_the_servers_clock_waiting_is_a_loss() -> None:

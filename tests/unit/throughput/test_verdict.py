@@ -8,8 +8,8 @@ import pytest
 from ci.outcome import GateResult, Verdict
 from ci.throughput.policy import POLICIES, SWITCHES, Look, Policy
 from ci.throughput.stats import Interval, interval
-from ci.throughput.verdict import Decision, classify, in_words, judge, overall, verdict_of, waits_more
-from tests.helpers.pairs import drifting_times, noisy_ratios, pair, sample
+from ci.throughput.verdict import Decision, classify, in_words, judge, overall, verdict_of
+from tests.helpers.pairs import drifting_times, noisy_ratios
 
 QUICK, FULL = POLICIES["quick"], POLICIES["full"]
 
@@ -169,15 +169,6 @@ def abs_alarm(ratios: list[float]) -> bool:
     return found.lower > 0 or found.upper < 0
 
 
-def test_waiting_that_cpu_time_cannot_see_is_told() -> None:
-    lazy = [pair(0.0, i, a=sample(2.0), b=sample(2.6)) for i in range(8)]
-    words = waits_more(lazy, QUICK)
-    assert words is None  # 8 pairs do not reach the level of the last look
-    longer = [pair(0.0, i, a=sample(2.0), b=sample(2.6)) for i in range(16)]
-    assert "it waits more" in str(waits_more(longer, QUICK))
-    assert waits_more([pair(0.2, i) for i in range(16)], QUICK) is None
-
-
 def gate(name: str, verdict: Verdict) -> GateResult:
     return GateResult(gate=name, verdict=verdict, reason="x")
 
@@ -200,5 +191,10 @@ def test_the_overall_gate_needs_every_scenario(
 
 
 def test_words_for_people_hold_the_figures() -> None:
-    words = in_words(Decision.NO_REGRESSION, bounds(-0.01, 0.02, 0.05), claims=True)
-    assert words == "no regression, and a gain is claimed: +2.0 % [-1.0, +5.1] tokens/s against stock, 8 pairs"
+    found = bounds(-0.01, 0.02, 0.05)
+    assert in_words(Decision.NO_REGRESSION, found, claims=True, clock="cpu", control="stock") == (
+        "no regression, and a gain is claimed: +2.0 % [-1.0, +5.1] tokens per CPU second against stock, 8 pairs"
+    )
+    assert in_words(Decision.FASTER, found, claims=True, clock="server", control="X=0") == (
+        "faster: +2.0 % [-1.0, +5.1] tokens/s by the server's clock against X=0, 8 pairs"
+    )
