@@ -124,6 +124,7 @@ def test_a_second_run_is_told_that_the_first_one_works(state: Path, tmp_path: Pa
 def test_ctrl_c_ends_with_130(state: Path, tmp_path: Path) -> None:
     code = (
         "import signal, sys, time\nimport ci.verbs.upstream as u\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # background jobs inherit it as ignored
         "def wait(*a, **k):\n    print('ready', flush=True)\n    time.sleep(60)\n"
         "u.sync = wait\nsys.argv = ['invoke', 'sync-upstream']\nfrom invoke.main import program\nprogram.run()\n"
     )

@@ -20,7 +20,7 @@ def test_a_suite_without_builds_answers_unproven_for_every_gate(tmp_path: Path, 
     done = run_suite("parity", stock=tmp_path / "no", speed=tmp_path / "neither", home=home, evidence=path)
     assert len(done.gates) > 15
     assert done.verdicts("") == {Verdict.UNPROVEN}
-    assert "build.json: no such file" in done.gates["two-builds"].reason
+    assert "it has no build.json" in done.gates["two-builds"].reason
     assert (done.evidence["stock"], done.evidence["speed"]) == (None, None)
     assert (done.evidence["suite"], done.evidence["profile"]) == ("parity", "quick")
     assert done.code == 1
