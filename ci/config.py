@@ -3,9 +3,7 @@
 The one door to pydantic: other modules derive their models from `Model`.
 """
 
-import difflib
 import tomllib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -14,12 +12,15 @@ from pydantic_core import ErrorDetails
 
 from ci.errors import ConfigProblem
 from ci.outcome import JsonMap
+from ci.suggest import did_you_mean
 
-__all__ = ["CONFIG_DIR", "Field", "Model", "Sha256", "load_toml", "parse"]
+__all__ = ["CONFIG_DIR", "Field", "Model", "ObjectId", "Sha256", "load_toml", "parse"]
 
 CONFIG_DIR = Path(__file__).parent / "config"
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+ObjectId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+"""Id of a git object."""
 
 
 class Model(BaseModel):
@@ -63,7 +64,7 @@ def load_toml(kind: type[M], path: Path, *, hint: str = "") -> M:
 def _fault(detail: ErrorDetails, kind: type[BaseModel]) -> str:
     where = ".".join(str(part) for part in detail["loc"]) or "(top level)"
     if detail["type"] == "extra_forbidden":
-        return f"{where}: unknown key{_did_you_mean(str(detail['loc'][-1]), known_keys(kind))}"
+        return f"{where}: unknown key{did_you_mean(str(detail['loc'][-1]), known_keys(kind))}"
     given = "" if detail["type"] == "missing" else f" (found {detail['input']!r:.80})"
     return f"{where}: {detail['msg']}{given}"
 
@@ -81,8 +82,3 @@ def _models_in(kind: object, seen: set[type[BaseModel]]) -> set[type[BaseModel]]
     for inner in getattr(kind, "__args__", ()):
         _models_in(inner, seen)
     return seen
-
-
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f", did you mean {close[0]!r}?" if close else ""

@@ -5,17 +5,21 @@ passed after `--end-of-options` or refused when they begin with a dash.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ci.errors import UsageProblem
+from ci.gittree import TreeFile, parse_listing, split_batch
 from ci.process import Completed, find_tool, run, scrubbed_env
 
 IDENTITY_NAME = "speedfork"
 IDENTITY_EMAIL = "speedfork@example.org"
 EPOCH = "1700000000 +0000"
 """Committer date of everything we create: the same input gives the same commit id on every machine."""
+
+BLOB_BATCH = 400
+"""Blobs per `git cat-file` process: bounds memory to a few dozen megabytes on llama.cpp's tree."""
 
 SAFE_CONFIG = (
     "core.hooksPath=/dev/null",
@@ -123,6 +127,26 @@ class Git:
         """Tag names that match a glob, unordered."""
         done = self("for-each-ref", "--format=%(refname:strip=2)", f"refs/tags/{pattern}")
         return tuple(done.text.splitlines())
+
+    def files_of(self, tree: str) -> tuple[TreeFile, ...]:
+        """All files of a revision or tree, submodules included, in git's order.
+
+        Raises:
+            CommandFailed: no such tree.
+        """
+        refuse_dash(tree, what="tree")
+        return tuple(parse_listing(self("ls-tree", "-r", "-l", "-z", "--full-tree", tree).stdout))
+
+    def blobs_of(self, files: Sequence[TreeFile]) -> Iterator[tuple[TreeFile, bytes]]:
+        """Each file with its content as git holds it: no attribute, filter or line-end rule applies.
+
+        Raises:
+            SourceTreeProblem: an object is missing or no blob.
+        """
+        for start in range(0, len(files), BLOB_BATCH):
+            batch = files[start : start + BLOB_BATCH]
+            asked = "".join(f"{file.object_id}\n" for file in batch).encode()
+            yield from zip(batch, split_batch(self("cat-file", "--batch", stdin=asked).stdout), strict=True)
 
     def update_ref(self, ref: str, new: str, old: str | None) -> None:
         """Move a ref as compare-and-swap; `old` None means that it must not exist yet.

@@ -11,10 +11,11 @@ from pathlib import Path, PurePosixPath
 
 from ci.builds.recipe import SOURCE_DATE_EPOCH
 from ci.builds.store import BUILD_JSON, Build, load_build
-from ci.builds.tree import EXECUTABLE, LINK, Entry, list_tree, read_blobs
+from ci.builds.tree import list_tree
 from ci.errors import ArchiveProblem, CommandFailed, ConfigProblem, DigestMismatch
 from ci.files import CHUNK, no_space_as_error, sha256_file, staged_dir, staged_file, write_atomic
 from ci.git import Git
+from ci.gittree import EXECUTABLE, SYMLINK, TreeFile
 from ci.process import run
 
 SUMS_FILE = "SHA256SUMS"
@@ -65,10 +66,10 @@ def pack_source(git: Git, tree: str, label: str, out: Path) -> Path:
         DiskFull: no room; no archive is left.
     """
     final = out / source_archive_name(label)
-    entries = sorted(list_tree(git, tree), key=lambda entry: entry.path)
+    files = sorted(list_tree(git, tree), key=lambda file: file.name)
     with _new_archive(final) as archive:
-        for entry, content in read_blobs(git, entries):
-            _add_entry(archive, f"llama-{label}-source/{entry.path}", entry, content)
+        for file, content in git.blobs_of(files):
+            _add_tree_file(archive, f"llama-{label}-source/{file.name}", file, content)
     return final
 
 
@@ -92,9 +93,9 @@ def _add_file(archive: tarfile.TarFile, name: str, content: bytes, *, executable
     archive.addfile(member, io.BytesIO(content))
 
 
-def _add_entry(archive: tarfile.TarFile, name: str, entry: Entry, content: bytes) -> None:
-    if entry.mode != LINK:
-        _add_file(archive, name, content, executable=entry.mode == EXECUTABLE)
+def _add_tree_file(archive: tarfile.TarFile, name: str, file: TreeFile, content: bytes) -> None:
+    if file.mode != SYMLINK:
+        _add_file(archive, name, content, executable=file.mode == EXECUTABLE)
         return
     member = _member(name)
     member.type, member.mode, member.linkname = tarfile.SYMTYPE, 0o777, content.decode("utf-8", "surrogateescape")

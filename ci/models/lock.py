@@ -1,12 +1,12 @@
 """`models.toml`: which models there are, where their bytes come from, and what those bytes are."""
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from ci.config import CONFIG_DIR, Field, Model, Sha256, load_toml
 from ci.errors import ConfigProblem, UsageProblem
+from ci.suggest import did_you_mean
 
 MODELS_FILE = CONFIG_DIR / "models.toml"
 
@@ -80,6 +80,5 @@ def model_named(models: Mapping[str, ModelEntry], name: str) -> ModelEntry:
     """
     if name in models:
         return models[name]
-    close = difflib.get_close_matches(name, list(models), n=1)
-    guess = f", did you mean {close[0]!r}?" if close else ""
+    guess = did_you_mean(name, models)
     raise UsageProblem(f"model {name!r} is not in {MODELS_FILE.name}{guess}", hint=f"known ids: {', '.join(models)}")

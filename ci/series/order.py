@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from ci.config import Field, Model, load_toml
+from ci.config import Field, Model, ObjectId, load_toml
 from ci.digest import digest_json, sha256_bytes
 from ci.errors import ConfigProblem, SeriesProblem, UsageProblem
 from ci.series.patch import Patch, parse_patch
 from ci.series.queue import BASE, SERIES, finish_replacement
 from ci.series.trailers import ID_PATTERN
 from ci.upstream.tags import BuildTag
-
-ObjectId = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 
 
 class BaseFile(Model):

@@ -3,7 +3,6 @@
 `parse_trailers` turns the pairs of `ci.series.message` into a value, or into a list of everything that is wrong.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TypeVar
 
 from ci.errors import UsageProblem
 from ci.series.message import Pairs
+from ci.suggest import did_you_mean
 from ci.upstream.tags import BuildTag
 
 TARGETS = ("cpu", "sm75", "sm90", "sm120")
@@ -170,13 +170,7 @@ def _structure_faults(pairs: Pairs) -> Iterable[str]:
             if keys.count(key) > 1 and key not in REPEATABLE:
                 yield f"{key}: stands {keys.count(key)} times, may stand once"
         elif key.lower() not in (known.lower() for known in PEOPLE):
-            yield f"{key}: unknown trailer{_did_you_mean(key, (*REQUIRED, *OPTIONAL, *PEOPLE))}"
-
-
-def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    by_lower = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(word.lower(), list(by_lower), n=1)
-    return f", did you mean {by_lower[close[0]]!r}?" if close else ""
+            yield f"{key}: unknown trailer{did_you_mean(key, (*REQUIRED, *OPTIONAL, *PEOPLE))}"
 
 
 def _read_id(text: str) -> str:
@@ -190,7 +184,7 @@ def _word_of(kind: type[Word], text: str) -> Word:
         return kind(text)
     except ValueError:
         words = [member.value for member in kind]
-        raise _Fault(f"{text!r} is not one of {', '.join(words)}{_did_you_mean(text, words)}") from None
+        raise _Fault(f"{text!r} is not one of {', '.join(words)}{did_you_mean(text, words)}") from None
 
 
 def _read_feature(text: str) -> Feature:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Self, cast
 
 from ci.errors import SourceArchiveProblem
+from ci.gittree import EXECUTABLE, FILE, SYMLINK
 
 MAX_MEMBERS = 50_000
 """Upstream has about 4,000 files; ten times that is growth, more is an attack or a mistake."""
@@ -22,10 +23,6 @@ MAX_MEMBER_BYTES = 256 << 20
 """A member is read into memory whole."""
 MAX_STREAM_BYTES = 1 << 30
 """Of the unpacked archive, headers and skipped members included; today's are 184 MB."""
-
-FILE = "100644"
-EXECUTABLE = "100755"
-SYMLINK = "120000"
 
 _NAMES = "utf-8"
 _RAW = "surrogateescape"

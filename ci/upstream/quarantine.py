@@ -10,14 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci.errors import CommandFailed, DiskFull
 from ci.files import exclusive, no_space_as_error, remove_tree
 from ci.git import Git
 
 _PREFIX = "incoming-"
 _LOCK = "incoming.lock"
-_OWN_WORDS_FOR_FULL = "Out of diskspace"
-"""git's pack writer does not use the system's words when the disk is full."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,17 +48,11 @@ def quarantine(history: Git) -> Iterator[Quarantine]:
         Busy: another process has one open.
         DiskFull: no space left; the history is as it was.
     """
-    what = f"{history.path}: no space left while upstream's files were being written"
     with exclusive(history.path / _LOCK):
         for stale in history.path.glob(f"{_PREFIX}*/"):
             remove_tree(stale)
         with no_space_as_error(str(history.path)), _side(history) as side:
-            try:
-                yield Quarantine(git=side, history=history)
-            except CommandFailed as failed:
-                if _OWN_WORDS_FOR_FULL in failed.message:
-                    raise DiskFull(what) from failed
-                raise
+            yield Quarantine(git=side, history=history)
 
 
 @contextlib.contextmanager

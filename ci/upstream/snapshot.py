@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from ci.config import CONFIG_DIR, Field, Model, Sha256, load_toml
+from ci.config import CONFIG_DIR, Field, Model, ObjectId, Sha256, load_toml
 from ci.errors import ConfigProblem
 from ci.files import require_free_space, sha256_file
 from ci.git import Git
@@ -29,7 +29,6 @@ ROOM_PER_ARCHIVE_BYTE = 3
 """Free space wanted before an import, by size of the archive: the first one takes a little over one."""
 _REF = "refs/heads/incoming"
 
-TreeId = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 ArchiveName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\.tar\.gz$")]
 Fetch = Callable[[str, str, str, Path, Callable[[int, int | None], None]], Path]
 """`ci.index.download`, or a stand-in: project, file name, sha256, folder, progress."""
@@ -42,7 +41,7 @@ class Snapshot(Model):
     file: ArchiveName
     sha256: Sha256
     size: int = Field(gt=0)
-    tree: TreeId
+    tree: ObjectId
 
     @property
     def tag(self) -> BuildTag:

