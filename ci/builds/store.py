@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ci.builds.alike import shared_options
 from ci.builds.recipe import Recipe
 from ci.config import Field, Model, Sha256, parse
 from ci.digest import digest_json
@@ -72,6 +73,8 @@ class Build:
         target: e.g. `cpu`.
         platform: e.g. `x64`.
         recipe: hex digest of the recipe.
+        options: CMake cache entries of the recipe.
+        flags: compiler flags of the recipe.
         compiler: compiler, linker and CMake versions.
         key: hex digest of the inputs.
         files: hex SHA-256 by file name, without `build.json`.
@@ -87,11 +90,25 @@ class Build:
     target: str
     platform: str
     recipe: str
+    options: Mapping[str, str]
+    flags: tuple[str, ...]
     compiler: str
     key: str
     files: Mapping[str, str]
     sizes: Mapping[str, int]
     digest: str
+
+    @property
+    def making(self) -> dict[str, str]:
+        """Everything beside the sources that decides a build's bytes, in words by name: equal for stock and speed."""
+        return {
+            "tag": self.tag,
+            "target": self.target,
+            "platform": self.platform,
+            "compiler": self.compiler,
+            "flags": " ".join(self.flags),
+            **{f"option {name}": value for name, value in shared_options(self.options).items()},
+        }
 
 
 class _File(Model):
@@ -191,6 +208,8 @@ def load_build(path: Path, *, check: bool = False) -> Build:
         target=known.target,
         platform=known.platform,
         recipe=known.recipe,
+        options=known.options,
+        flags=known.flags,
         compiler=known.compiler,
         key=known.key,
         files=files,

@@ -1,7 +1,9 @@
 """Are the two sides of a comparison two builds at all? The same binary twice proves nothing."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ci.builds.alike import differences
 from ci.outcome import GateResult, Verdict
 
 GATE = "two-builds"
@@ -15,14 +17,14 @@ class Side:
     Attributes:
         variant: `stock` or `speed`.
         label: release id of the build.
-        tag: upstream build it stands on.
+        making: how it was built and from which upstream build, in words by name.
         files: SHA-256 by file name.
         build_info: what its running server reports.
     """
 
     variant: str
     label: str
-    tag: str
+    making: Mapping[str, str]
     files: dict[str, str]
     build_info: str
 
@@ -33,7 +35,7 @@ class Side:
 
 
 def judge_two_builds(stock: Side, speed: Side) -> GateResult:
-    """PASS when stock and speed are different programs from the same upstream build."""
+    """PASS when stock and speed are different programs, made alike from the same upstream build."""
     reason = next(iter(_doubts(stock, speed)), None)
     changed = sorted(name for name in {*stock.files, *speed.files} if stock.files.get(name) != speed.files.get(name))
     return GateResult(
@@ -60,6 +62,7 @@ def _doubts(stock: Side, speed: Side) -> list[str]:
         doubts.append(f"the same binary twice: both servers report {stock.build_info!r}")
     if stock.label == speed.label:
         doubts.append(f"both builds carry the label {stock.label!r}")
-    if stock.tag != speed.tag:
-        doubts.append(f"different upstream builds: stock {stock.tag}, speed {speed.tag}")
+    unlike = differences(stock.making, speed.making)
+    if unlike:
+        doubts.append(f"stock and speed were not made alike: {'; '.join(unlike)}")
     return doubts

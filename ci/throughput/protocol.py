@@ -27,7 +27,7 @@ from ci.llama.reply import Reply, Request
 from ci.llama.spec import Plan, Scenario
 from ci.throughput.pairing import Prompt, Turn, schedule
 from ci.throughput.policy import Policy
-from ci.throughput.samples import Pair, Sample, Side, faults_of, same_thing, sample_of
+from ci.throughput.samples import Pair, Sample, Side, faults_of, not_comparable, sample_of
 from ci.throughput.stats import Interval
 from ci.throughput.verdict import Decision, Measured, judge, ratios
 from ci.throughput.waiting import may_wait_more, waits_more
@@ -99,7 +99,7 @@ def measure(
     """
     run = _Run(scenario, plan, (side_a, side_b), policy, start, clock)
     promised = plan.claims if claims is None else claims
-    outcome, refusals = None, [reason for reason in (same_thing(side_a, side_b),) if reason]
+    outcome, refusals = None, [reason for reason in (not_comparable(side_a, side_b),) if reason]
     if not refusals:
         turns = schedule(tuple(prompts)[: policy.looks[-1].pairs], seed=seed)
         try:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ci.builds.alike import differences
 from ci.errors import ReplyProblem
 from ci.llama.reply import Reply
 from ci.throughput.clocks import ClockName
@@ -16,13 +17,23 @@ from ci.throughput.stats import interval
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One of the two things compared: a build and the environment it runs in."""
+    """One of the two things compared: a build and the environment it runs in.
+
+    Attributes:
+        name: for people.
+        build: its folder.
+        digest: of its files.
+        label: what its server must report; None accepts any.
+        env: variables that it runs with.
+        making: how it was built, in words by name; must be equal on both sides.
+    """
 
     name: str
     build: Path
     digest: str
     label: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    making: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,10 +105,13 @@ class Pair:
         return math.log(self.b.tokens_per_round / self.a.tokens_per_round)
 
 
-def same_thing(side_a: Side, side_b: Side) -> str | None:
-    """Why two sides cannot be compared, or None: the same files in the same environment are one thing twice."""
+def not_comparable(side_a: Side, side_b: Side) -> str | None:
+    """Why two sides cannot be compared, or None: one thing twice, or builds that were made otherwise."""
     if side_a.digest == side_b.digest and dict(side_a.env) == dict(side_b.env):
         return f"{side_a.name} and {side_b.name} are the same build ({side_a.digest[:12]}) run the same way"
+    unlike = differences(side_a.making, side_b.making)
+    if unlike:
+        return f"{side_a.name} and {side_b.name} were not made alike: {'; '.join(unlike)}"
     return None
 
 

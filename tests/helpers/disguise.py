@@ -20,6 +20,7 @@ def disguised(
     label: str | None = None,
     variant: Variant | None = None,
     programs: Mapping[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> Build:
     """A copy of a build that carries another label or variant, with some programs replaced by scripts.
 
@@ -29,6 +30,7 @@ def disguised(
         label: what it claims to be; the real label when omitted.
         variant: the same.
         programs: script text by file name.
+        options: build options that it claims beside the real ones.
     """
     shutil.copytree(build.path, to)
     for name, script in (programs or {}).items():
@@ -40,13 +42,15 @@ def disguised(
         for path in sorted(to.iterdir())
         if path.name != BUILD_JSON
     }
+    real = read_json(to / BUILD_JSON)
     claims = {
+        "options": {**real["options"], **(options or {})},
         "label": label or build.label,
         "variant": variant or build.variant,
         "files": files,
         "digest": content_digest({name: str(file["sha256"]) for name, file in files.items()}),
     }
-    write_json(to / BUILD_JSON, {**read_json(to / BUILD_JSON), **claims})
+    write_json(to / BUILD_JSON, {**real, **claims})
     return load_build(to, check=True)
 
 

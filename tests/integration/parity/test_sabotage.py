@@ -65,6 +65,17 @@ def test_a_speed_build_that_serves_stock_proves_nothing(
     assert done.code != 0
 
 
+def test_a_speed_build_made_with_other_options_proves_nothing(
+    stock_build: Build, speed_build: Build, suite: Suite, tmp_path: Path
+) -> None:
+    unlike = disguised(speed_build, tmp_path / "unlike", options={"GGML_AVX512": "ON"})
+    done = suite(stock_build.path, unlike.path)
+    assert done.gates["two-builds"].verdict is Verdict.UNPROVEN
+    assert "option GGML_AVX512 is 'not there' and 'ON'" in done.gates["two-builds"].reason
+    assert done.verdict is Verdict.UNPROVEN
+    assert done.code != 0
+
+
 def test_a_changed_file_in_a_build_proves_nothing(
     stock_build: Build, speed_build: Build, suite: Suite, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from ci.throughput.policy import POLICIES, Look, Policy
 from ci.throughput.protocol import measure
 from ci.throughput.samples import Side
 from ci.throughput.verdict import gate_of
+from tests.helpers.disguise import disguised
 from tests.helpers.fake_build import fake_build
 from tests.helpers.made_build import made_build, made_key
 from tests.helpers.suites import run_suite
@@ -109,6 +110,15 @@ def test_the_suite_on_identical_binaries_is_unproven_throughout(tmp_path: Path) 
     assert {"large-plain", "large-dspark", "large-sampled", "real-plain", "throughput"} <= ran.gates.keys()
     assert "are the same build" in ran.gates["large-plain"].reason
     assert (ran.evidence["suite"], ran.evidence["profile"]) == ("throughput", "quick")
+
+
+def test_the_suite_on_builds_made_otherwise_is_unproven_throughout(tmp_path: Path) -> None:
+    stock = made_build(tmp_path / "one", made_key(variant="stock", label="b7"), {"llama-server": b"other"})
+    speed = disguised(made_build(tmp_path / "two"), tmp_path / "three", options={"GGML_AVX512": "ON"})
+    home = Home(root=tmp_path / "home", checkout=tmp_path)
+    ran = run_suite("throughput", stock=stock.path, speed=speed.path, home=home, evidence=tmp_path / "evidence.json")
+    assert ran.verdicts("") == {Verdict.UNPROVEN}
+    assert "not made alike: option GGML_AVX512 is 'not there' and 'ON'" in ran.gates["large-plain"].reason
 
 
 def test_the_suite_without_a_build_is_unproven(tmp_path: Path) -> None:

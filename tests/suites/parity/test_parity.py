@@ -39,7 +39,11 @@ def test_two_builds(builds: Builds, pairs: Pairs, record: Record) -> None:
 
 def side(build: Build, arm: Arm) -> Side:
     return Side(
-        variant=build.variant, label=build.label, tag=build.tag, files=dict(build.files), build_info=arm.build_info
+        variant=build.variant,
+        label=build.label,
+        making=build.making,
+        files=dict(build.files),
+        build_info=arm.build_info,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from ci.builds.store import Build
 from ci.home import Home
 from ci.llama.spec import Plan, plans_for
 from ci.machine import fingerprint
@@ -17,7 +18,7 @@ from ci.outcome import GateResult, JsonValue
 from ci.stages.bench import SEED, material, starter
 from ci.throughput.policy import POLICIES
 from ci.throughput.protocol import measure
-from ci.throughput.samples import Side, same_thing
+from ci.throughput.samples import Side, not_comparable
 from ci.throughput.verdict import Measured, figures_of, gate_of, overall, refused
 from tests.suites.evidence import Builds
 
@@ -38,14 +39,16 @@ def gates() -> list[GateResult]:
 
 @pytest.fixture(scope="module")
 def sides(builds: Builds) -> tuple[Side, Side]:
-    both = (("stock", builds.stock), ("speed", builds.speed))
-    stock, speed = (Side(name=name, build=b.path, digest=b.digest, label=b.label) for name, b in both)
-    return stock, speed
+    return side("stock", builds.stock), side("speed", builds.speed)
+
+
+def side(name: str, build: Build) -> Side:
+    return Side(name=name, build=build.path, digest=build.digest, label=build.label, making=build.making)
 
 
 def measured(home: Home, name: str, plan: Plan, sides: tuple[Side, Side], profile: str) -> Measured:
     policy = POLICIES[profile]
-    refusal = same_thing(*sides)
+    refusal = not_comparable(*sides)
     if refusal:  # before any model is fetched
         return refused(name, plan.claims, sides, policy, plan.clock, refusal)
     used = material(home, name, plan, pairs=policy.looks[-1].pairs)

@@ -209,6 +209,14 @@ def test_the_same_files_twice_are_refused_before_anything_starts() -> None:
     assert gate_of(result).verdict is Verdict.UNPROVEN
 
 
+def test_builds_made_otherwise_are_refused_before_anything_starts() -> None:
+    world = faster()
+    result = run(world, speed=replace(SPEED, making={"option GGML_LTO": "ON"}))
+    assert world.starts == []
+    assert "stock and speed were not made alike: option GGML_LTO is 'not there' and 'ON'" in gate_of(result).reason
+    assert gate_of(result).verdict is Verdict.UNPROVEN
+
+
 def test_equal_drafting_is_separated_from_time_per_round() -> None:
     result = run(faster(drafts=BOTH), scenario=DRAFTED)
     figures = figures_of(result)
