@@ -1,19 +1,24 @@
 """Finish the release folder: manifest, notes, report, sums."""
 
+import tempfile
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ci.builds.package import write_sums
+from ci.builds.package import SUMS_FILE, archive_name, source_archive_name, verify_sums, write_sums
 from ci.builds.store import Build, load_build
+from ci.config import parse
 from ci.digest import sha256_bytes
 from ci.errors import ConfigProblem
 from ci.files import sha256_file, write_atomic
+from ci.home import Home
 from ci.machine import fingerprint
 from ci.outcome import JsonMap
-from ci.release.document import load_evidence, write_manifest
+from ci.release.document import load_evidence, read_manifest, write_manifest
 from ci.release.manifest import (
     SOURCE_TARGET,
     ArchiveEntry,
+    BuildRef,
     Fixed,
     Gate,
     Manifest,
@@ -26,6 +31,7 @@ from ci.release.manifest import (
     fixed_digest,
 )
 from ci.release.notes import render_notes
+from ci.release.places import without_places
 from ci.report.page import render_page
 from ci.report.summary import summarise
 from ci.series.order import load_series
@@ -61,14 +67,21 @@ def evidence_files(context: Context) -> tuple[Path, Path]:
 
 
 def run(context: Context) -> StageResult:
-    """Write everything, sums last."""
+    """Write everything, sums last; notes and report tell what the manifest's file says.
+
+    Raises:
+        ConfigProblem: the manifest contradicts itself, or does not read back.
+        DigestMismatch: a file changed while the folder was being made.
+    """
     packed = context.value(values.Packed)
-    manifest = Manifest(fixed=fixed_part(context), measured=measured_part(context))
-    write_manifest(packed.folder / MANIFEST, manifest)
+    (packed.folder / SUMS_FILE).unlink(missing_ok=True)  # a folder without sums is visibly unfinished
+    write_manifest(packed.folder / MANIFEST, Manifest(fixed=fixed_part(context), measured=measured_part(context)))
+    manifest = read_manifest(packed.folder / MANIFEST)
     write_atomic(packed.folder / NOTES, render_notes(manifest).encode())
     write_atomic(packed.folder / REPORT, render_page(manifest).encode())
     names = (*packed.archives, MANIFEST, NOTES, REPORT)
     sums = write_sums(packed.folder, names)
+    verify_sums(packed.folder)
     value = values.Released(
         folder=packed.folder, fixed_digest=fixed_digest(manifest.fixed), headline=summarise(manifest).headline
     )
@@ -78,8 +91,7 @@ def run(context: Context) -> StageResult:
 def fixed_part(context: Context) -> Fixed:
     """The deterministic part: the same inputs give the same bytes."""
     synced, rebased = context.value(values.Synced), context.value(values.Rebased)
-    built = context.value(values.Built)
-    stock, speed = load_build(built.stock), load_build(built.speed)
+    stock, speed = builds_of(context)
     series = load_series(context.home.patches)
     states = {patch.id: patch.state for patch in rebased.patches}
     return Fixed(
@@ -96,6 +108,12 @@ def fixed_part(context: Context) -> Fixed:
             for name, digest in sorted(context.value(values.Shelved).digests.items())
         ),
     )
+
+
+def builds_of(context: Context) -> tuple[Build, Build]:
+    """The builds that were packed: stock and speed."""
+    built = context.value(values.Built)
+    return load_build(built.stock), load_build(built.speed)
 
 
 def patch_entry(patch: Patch, state: str) -> PatchEntry:
@@ -117,12 +135,12 @@ def patch_entry(patch: Patch, state: str) -> PatchEntry:
 def archive_entries(
     packed: values.Packed, stock: Build, speed: Build, rebased: values.Rebased
 ) -> tuple[ArchiveEntry, ...]:
-    """The files to download; the order is that of the package stage: speed, stock, source."""
-    contents = (
-        (speed.target, speed.label, speed.digest),
-        (stock.target, stock.label, stock.digest),
-        (SOURCE_TARGET, rebased.release, rebased.tree),
-    )
+    """The files to download, each found by its own name."""
+    contents = {
+        archive_name(speed): (speed.target, speed.label, speed.digest),
+        archive_name(stock): (stock.target, stock.label, stock.digest),
+        source_archive_name(rebased.release): (SOURCE_TARGET, rebased.release, rebased.tree),
+    }
     return tuple(
         ArchiveEntry(
             name=name,
@@ -132,41 +150,57 @@ def archive_entries(
             label=label,
             content_digest=content,
         )
-        for name, (target, label, content) in zip(packed.archives, contents, strict=True)
+        for name, (target, label, content) in ((name, contents[name]) for name in packed.archives)
     )
 
 
 def measured_part(context: Context) -> Measured:
-    """What was found out, on this machine, now."""
-    return Measured(
+    """What was found out, on this machine, now; folders of this machine go by their names."""
+    measured = Measured(
         profile=context.options.profile,
         created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         machine=dict(fingerprint()),
         suites=(*suites_of(context), archive_suite(context)),
         stages=tuple(stage_time(outcome) for outcome in context.outcomes),
     )
+    clean = without_places(measured.model_dump(mode="json"), places_of(context.home))
+    return parse(Measured, clean, source="what was measured")
 
 
-def suites_of(context: Context) -> tuple[SuiteEvidence, ...]:
+def places_of(home: Home) -> Mapping[str, str]:
+    """The names of this machine's folders by path, as given and with links resolved; the most telling name wins."""
+    named = {
+        "~": Path.home(),
+        "<tmp>": Path(tempfile.gettempdir()),
+        "<checkout>": home.checkout,
+        "<home>": home.root,
+    }
+    return {
+        str(spelled): name
+        for name, path in named.items()
+        for spelled in (path, path.resolve())
+        if spelled != Path(spelled.anchor)
+    }
+
+
+def suites_of(context: Context) -> Iterator[SuiteEvidence]:
     """The evidence that can be read; a suite without is UNPROVEN in every summary."""
-    found = []
     for path in evidence_files(context):
         try:
-            found.append(load_evidence(path))
+            yield load_evidence(path)
         except ConfigProblem as problem:
             context.console.say(f"  {problem.message}", style="yellow")
-    return tuple(found)
 
 
 def archive_suite(context: Context) -> SuiteEvidence:
     """The package stage's own gates, in the form of a suite's evidence."""
     gates = [gate for outcome in context.outcomes if outcome.stage == "package" for gate in outcome.gates]
-    parity = next(iter(suites_of(context)), None)
+    stock, speed = (BuildRef(label=build.label, digest=build.digest) for build in builds_of(context))
     return SuiteEvidence(
         suite="package",
         profile=context.options.profile,
-        stock=parity.stock if parity else None,
-        speed=parity.speed if parity else None,
+        stock=stock,
+        speed=speed,
         gates=tuple(Gate(**gate.to_json()) for gate in gates),
     )
 
