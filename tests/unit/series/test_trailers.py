@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ci.builds.target import load_targets
 from ci.series.message import read_trailers
 from ci.series.trailers import (
     REQUIRED,
+    TARGETS,
     Feature,
     Numerics,
     NumericsKind,
@@ -214,3 +216,7 @@ def test_what_is_written_as_trailers_is_read_back(values: dict[str, str]) -> Non
 @given(st.text())
 def test_any_message_is_read_without_a_traceback(text: str) -> None:
     assert isinstance(parse_trailers(read_trailers(text)), (tuple, Trailers))
+
+
+def test_every_target_that_can_be_built_may_stand_in_a_patch() -> None:
+    assert set(load_targets()) <= set(TARGETS)
