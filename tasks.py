@@ -40,7 +40,7 @@ def edge(json: bool, command: Callable[[Home, Console], int]) -> None:
     help={
         "build": "build to fetch, such as b11393 (repeatable); default: the series' base and the newest pinned one",
         "all": "fetch every pinned build",
-        "remote": "a git remote (URL or path) instead of the pinned source archives",
+        "remote": "a git remote (URL or path) instead of the archives; builds that are here are compared with it",
         "json": "one JSON document on standard output",
     },
     iterable=["build"],
@@ -52,7 +52,7 @@ def sync_upstream(
     remote: str = "",
     json: bool = False,
 ) -> None:
-    """Bring upstream builds into the local history, verified against their pins."""
+    """Bring upstream builds into the local history, verified against their pins; says what archives may lack."""
     edge(json, lambda home, console: upstream.sync(home, console, build, all_builds=all_, remote=remote))
 
 
@@ -64,14 +64,23 @@ def upstream_(_: Invocation, json: bool = False) -> None:
 
 @task(
     help={
-        "onto": "the build to move to, such as b11434; default: the newest pinned one",
+        "onto": "the build to move to, such as b11434; default: the newest pinned one, even if a remote gave a newer",
         "dry-run": "say what would happen and change nothing",
+        "accept-partial": "id of a patch of which upstream has a part, and whose rest you have read (repeatable)",
         "json": "one JSON document on standard output",
-    }
+    },
+    iterable=["accept_partial"],
 )
-def rebase_upstream(_: Invocation, onto: str = "", dry_run: bool = False, json: bool = False) -> None:
+def rebase_upstream(
+    _: Invocation, accept_partial: list[str], onto: str = "", dry_run: bool = False, json: bool = False
+) -> None:
     """Move the series in patches/ onto a newer upstream build. A conflict shows both sides, exit code 3."""
-    edge(json, lambda home, console: upstream.rebase(home, console, onto=onto, dry_run=dry_run))
+    edge(
+        json,
+        lambda home, console: upstream.rebase(
+            home, console, onto=onto, dry_run=dry_run, accept_partial=accept_partial
+        ),
+    )
 
 
 @task(help={"model": "model id (repeatable); default: all", "json": "one JSON document"}, iterable=["model"])

@@ -82,6 +82,20 @@ class Conflict:
                 lines += [f"  at line {clash.line}", clash.describe(self.upon, self.patch_id)]
         return "\n".join(line.rstrip("\n") for line in [*lines, self.said] if line)
 
+    def next_step(self, accepted: Sequence[str]) -> str | None:
+        """What to do when upstream landed a part of the patch, else None: the usual advice holds.
+
+        Args:
+            accepted: ids of the patches whose rest was accepted already.
+        """
+        if any(path.kind != PARTLY_UPSTREAM for path in self.paths) or not self.paths:
+            return None
+        options = "".join(f" --accept-partial {patch_id}" for patch_id in (*accepted, self.patch_id))
+        return (
+            f"invoke rebase-upstream --onto {self.upon}{options}  (when what is left of {self.patch_id} is right by "
+            "itself; else adapt the patch in patches/)"
+        )
+
 
 def _side(text: str | None) -> str:
     return "(no such file)\n" if text is None else text

@@ -65,12 +65,10 @@ class Absorbed:
 class Rebased:
     """The series on its aim.
 
-    `tip_on_base` is the last commit of the series on its base, `head` (with `tree`) the one on the aim, or the aim
-    itself when every patch was absorbed. All objects are in the history, under no name.
+    `head` (with `tree`) is the last commit of the series on the aim, or the aim itself when every patch was absorbed.
+    All objects are in the history, under no name.
     """
 
-    base_commit: str
-    tip_on_base: str
     onto: BuildTag
     onto_commit: str
     head: str
@@ -128,11 +126,8 @@ def rebase(
         if isinstance(results, Conflict):
             return results
         head = _head(repo)
-        for commit in (imported[-1], head):
-            hand_over(repo, git, commit)
+        hand_over(repo, git, head)
         return Rebased(
-            base_commit=base_commit,
-            tip_on_base=imported[-1],
             onto=onto,
             onto_commit=onto_commit,
             head=head,
@@ -161,7 +156,7 @@ def _commit_of_build(git: Git, build: BuildTag) -> str:
         known = build_tags(git.tags())
         newest = f"newest known is {known[-1]}" if known else "no build is known"
         raise UsageProblem(
-            f"build {build} is not in {git.path}: {newest}", hint=f"invoke sync-upstream --build {build}"
+            f"build {build} is not in {git.path}: {newest}", hint=f"invoke sync-upstream --remote URL --build {build}"
         )
     return commit
 

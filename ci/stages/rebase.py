@@ -1,5 +1,7 @@
 """Move the series from its base onto the aim, in the history; `patches/` stays as it is."""
 
+from collections.abc import Sequence
+
 from ci.config import Model
 from ci.errors import SeriesConflict, SeriesProblem
 from ci.git import Git
@@ -26,16 +28,25 @@ def release_of(series: Series, onto: BuildTag) -> ReleaseId:
     return ReleaseId(build=onto, revision=series.base.revision if onto == series.base.tag else 1)
 
 
-def replayed(home: Home, context: Context, series: Series, onto: BuildTag) -> replay.Rebased:
-    """The series on the aim, as objects without a name.
+def replayed(
+    home: Home, context: Context, series: Series, onto: BuildTag, *, accept_partial: Sequence[str] = ()
+) -> replay.Rebased:
+    """The series on the aim, as objects without a name; `accept_partial` as in `ci.series.replay.rebase`.
 
     Raises:
         SeriesConflict: a patch does not go through; the message shows both sides.
     """
     with context.console.task("rebase") as task:
-        result = replay.rebase(Git(path=home.history), series, onto, work=home.work / "rebase", progress=task.update)
+        result = replay.rebase(
+            Git(path=home.history),
+            series,
+            onto,
+            work=home.work / "rebase",
+            progress=task.update,
+            accept_partial=accept_partial,
+        )
     if isinstance(result, replay.Conflict):
-        raise SeriesConflict(result.describe())
+        raise SeriesConflict(result.describe(), hint=result.next_step(accept_partial))
     return result
 
 

@@ -1,7 +1,7 @@
 """Bring the series' base and the aim into the history, verified against their pins."""
 
 from ci.config import Model
-from ci.errors import UnknownBuild
+from ci.errors import BaseMismatch, UnknownBuild
 from ci.git import Git
 from ci.home import Home
 from ci.outcome import JsonMap
@@ -9,7 +9,8 @@ from ci.series.order import BaseTag, load_series
 from ci.stage import Context, Stage, StageResult
 from ci.stages.values import Synced
 from ci.upstream.fidelity import fidelity
-from ci.upstream.snapshot import SnapshotSource, load_lock
+from ci.upstream.mirror import aside_ref
+from ci.upstream.snapshot import LOCK_FILE, SnapshotSource, load_lock
 from ci.upstream.source import local_builds
 from ci.upstream.tags import BuildTag
 
@@ -21,6 +22,8 @@ def snapshot_source(home: Home) -> SnapshotSource:
 
 def aim(home: Home, asked: str | None) -> BuildTag:
     """The build to move onto: the one asked for, or the newest pinned one.
+
+    A newer build that came from a git remote counts only when it is asked for: nothing vouches for its tree.
 
     Raises:
         UsageProblem: not a build tag.
@@ -42,9 +45,34 @@ def fetched(home: Home) -> tuple[BuildTag, ...]:
 
 
 def wanted(context: Context) -> tuple[BaseTag, BuildTag]:
-    """The series' base and the aim."""
+    """The series' base, checked, and the aim.
+
+    Raises:
+        UnknownBuild: one of them is neither pinned nor in the history.
+        BaseMismatch: the base's tree is not the one that we know of that build.
+    """
     base = load_series(context.home.patches).base
+    check_base(context.home, base)
     return base, aim(context.home, context.options.onto)
+
+
+def check_base(home: Home, base: BaseTag) -> None:
+    """Hold what `base.toml` says against pins and history, before anything is fetched.
+
+    Raises:
+        UnknownBuild: the base is neither pinned nor in the history.
+        BaseMismatch: its tree is another one; names both ids.
+    """
+    pinned = load_lock().trees().get(base.tag)
+    here = Git(path=home.history).tree_of(base.tag.ref) if base.tag in fetched(home) else None
+    if pinned is None and here is None:
+        raise UnknownBuild(
+            f"base {base.tag} of the series (patches/base.toml) is neither pinned nor fetched",
+            hint=f"invoke sync-upstream --remote URL --build {base.tag}",
+        )
+    for who, tree in ((f"the pin in {LOCK_FILE.name}", pinned), ("the build in the history", here)):
+        if tree not in (None, base.tree):
+            raise BaseMismatch(f"base {base.tag}: patches/base.toml has tree {base.tree}, {who} is {tree}")
 
 
 def plan(context: Context) -> JsonMap:
@@ -61,13 +89,14 @@ def run(context: Context) -> StageResult:
     pinned = [tag for tag in sorted({base.tag, onto}) if tag in source.known()]
     with context.console.task("upstream sources") as task:
         source.sync(pinned, task.update)
+    # a remote's own commit of the build lies aside when `sync-upstream --remote` has compared the two
+    context.console.say(fidelity(source.git, onto, against=source.git.commit_of(aside_ref(onto))).summary())
     return StageResult(
         value=Synced(
             base=str(base.tag),
             base_tree=source.git.tree_of(base.tag.ref) or "",
             onto=str(onto),
             onto_tree=source.git.tree_of(onto.ref) or "",
-            fidelity=tuple(fidelity(source.git, onto.ref).lines()),
         )
     )
 

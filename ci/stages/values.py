@@ -6,13 +6,12 @@ from ci.config import Model
 
 
 class Synced(Model):
-    """Both builds are in the history: tag and tree of the base and of the aim, and words on the aim's fidelity."""
+    """Both builds are in the history: tag and tree of the base and of the aim."""
 
     base: str
     base_tree: str
     onto: str
     onto_tree: str
-    fidelity: tuple[str, ...] = ()
 
 
 class Shelved(Model):

@@ -32,6 +32,11 @@ _PASSED = ("SSH_AUTH_SOCK", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_prox
 _REMOTE = "upstream"
 
 
+def aside_ref(tag: BuildTag) -> str:
+    """Where the history keeps a remote's own commit of a build, beside the tag."""
+    return f"{ASIDE_PREFIX}{tag}"
+
+
 def checked_address(address: str) -> str:
     """The address of a remote, when it is of a kind that we talk to.
 
@@ -119,19 +124,20 @@ class MirrorSource:
         builds = tuple(self._report(tag, added, share) for tag in wanted)
         return SyncReport(source=self.name, builds=builds)
 
-    def fetch_aside(self, tag: BuildTag) -> str:
-        """Bring one build in beside the tag of the same name, to compare the two; returns the commit id.
+    def fetch_aside(self, tags: Sequence[BuildTag]) -> dict[BuildTag, str]:
+        """Bring builds in beside the tags of the same names, to compare the two; returns the remote's commit ids.
 
         Raises:
-            UnknownBuild: the remote does not have it.
+            UnknownBuild: the remote does not have one of them.
             SourceUnreachable: the remote does not answer.
         """
-        require_known([tag], self.known(), source=self.name)
-        aside = f"{ASIDE_PREFIX}{tag}"
-        with self._fetched([tag]) as (side, commits):
-            side.admit(commits[tag])
-        self.git.update_ref(aside, commits[tag], self.git.resolve(aside))
-        return commits[tag]
+        require_known(tags, self.known(), source=self.name)
+        with self._fetched(tags) as (side, commits):
+            for commit in commits.values():
+                side.admit(commit)
+        for tag, commit in commits.items():
+            self.git.update_ref(aside_ref(tag), commit, self.git.resolve(aside_ref(tag)))
+        return commits
 
     def _report(self, tag: BuildTag, added: Mapping[BuildTag, str], seconds: float) -> SyncedBuild:
         commit, tree = self.git.commit_of(tag.ref), self.git.tree_of(tag.ref)
@@ -145,7 +151,8 @@ class MirrorSource:
         progress(0, None, f"fetching {len(tags)} build(s) from {self.name}")
         with self._fetched(tags) as (side, commits):
             for tag, commit in commits.items():
-                check_tree(tag, str(side.git.tree_of(commit)), {"the pin": self.pins.get(tag)})
+                hint = f"invoke sync-upstream --build {tag}, then this command again: it lists what differs"
+                check_tree(tag, str(side.git.tree_of(commit)), {"the pin": self.pins.get(tag)}, hint=hint)
             for commit in commits.values():
                 side.admit(commit)
         for done, (tag, commit) in enumerate(commits.items(), 1):

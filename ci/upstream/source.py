@@ -53,11 +53,6 @@ class SyncReport:
     source: str
     builds: tuple[SyncedBuild, ...]
 
-    @property
-    def added(self) -> tuple[BuildTag, ...]:
-        """The builds that were not there before."""
-        return tuple(build.tag for build in self.builds if build.found is Found.ADDED)
-
     def to_json(self) -> dict[str, JsonValue]:
         """Plain JSON form."""
         return {"source": self.source, "builds": [build.to_json() for build in self.builds]}
@@ -143,17 +138,18 @@ def _near(tag: BuildTag, known: Sequence[BuildTag]) -> str:
     return f"it has {len(known)} builds, near that: {', '.join(str(other) for other in close)}"
 
 
-def check_tree(tag: BuildTag, found: str, expected: Mapping[str, str | None]) -> None:
+def check_tree(tag: BuildTag, found: str, expected: Mapping[str, str | None], *, hint: str | None = None) -> None:
     """Hold a build's tree against what others say it is.
 
     Args:
         tag: the build.
         found: its tree id at the source.
         expected: tree id by who says so; None where nobody does.
+        hint: what to do about it, when there is more to say than the error's own advice.
 
     Raises:
         TreeMismatch: names both ids and who holds which.
     """
     for who, tree in expected.items():
         if tree is not None and tree != found:
-            raise TreeMismatch(f"{tag}: the source's tree is {found}, {who} is {tree}")
+            raise TreeMismatch(f"{tag}: the source's tree is {found}, {who} is {tree}", hint=hint)

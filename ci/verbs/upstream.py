@@ -1,6 +1,6 @@
 """Upstream and the series: sync-upstream, upstream, rebase-upstream."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ci.console import Console
 from ci.errors import EXIT_OK, UsageProblem
@@ -8,12 +8,13 @@ from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
 from ci.series.export import write_series
-from ci.series.order import load_series
+from ci.series.order import Series, load_series
 from ci.series.replay import Rebased
 from ci.stage import Context, Options
 from ci.stages.rebase import branch_of, carried, release_of, replayed
-from ci.stages.sync import aim, snapshot_source
-from ci.upstream.fidelity import fidelity
+from ci.stages.sync import aim, check_base, snapshot_source
+from ci.suggest import did_you_mean
+from ci.upstream.fidelity import Comparison, compare_trees, fidelity
 from ci.upstream.mirror import MirrorSource
 from ci.upstream.snapshot import load_lock
 from ci.upstream.source import Source, SyncReport, state
@@ -21,14 +22,15 @@ from ci.upstream.tags import BuildTag
 
 
 def sync(home: Home, console: Console, builds: Sequence[str], *, all_builds: bool, remote: str) -> int:
-    """Fetch builds into the history and report how faithful they are."""
+    """Fetch builds into the history and report how faithful they are; a git remote is compared path by path."""
     tags = tuple(BuildTag.parse(name) for name in builds)
     if tags and all_builds:
         raise UsageProblem("--build and --all exclude each other", hint="invoke sync-upstream --all")
     source = source_of(home, remote)
     with exclusive(home.lock), console.task(f"upstream from {source.name}") as task:
         report = source.sync(tags or default_tags(home, source, all_builds=all_builds), task.update)
-    show_sync(home, console, report)
+        theirs = source.fetch_aside([b.tag for b in report.builds]) if isinstance(source, MirrorSource) else {}
+    show_sync(home, console, report, theirs)
     return EXIT_OK
 
 
@@ -48,16 +50,33 @@ def default_tags(home: Home, source: Source, *, all_builds: bool) -> tuple[Build
     return tuple(sorted({base, max(known)} & set(known)))
 
 
-def show_sync(home: Home, console: Console, report: SyncReport) -> None:
-    """What came, and what the newest of it may have lost."""
+def show_sync(home: Home, console: Console, report: SyncReport, theirs: Mapping[BuildTag, str]) -> None:
+    """What came, what the newest of it may have lost, and how each differs from git's own commit (`theirs`)."""
     rows = [(str(b.tag), b.found.value, b.tree[:12], f"{b.seconds:.1f} s") for b in report.builds]
     console.table(("build", "found", "tree", "time"), rows, title=f"from {report.source}")
-    lines: tuple[str, ...] = ()
-    if report.builds:
-        lines = fidelity(Git(path=home.history), report.builds[-1].tag.ref).lines()
-    for line in lines:
+    git = Git(path=home.history)
+    compared = {tag: compare_trees(git, tag.ref, commit) for tag, commit in sorted(theirs.items())}
+    newest = report.builds[-1].tag if report.builds else None
+    found = fidelity(git, newest, against=theirs.get(newest)) if newest else None
+    for line in (*earlier_lines(compared, newest), *(found.lines() if found else ())):
         console.result(line)
-    console.document({**report.to_json(), "fidelity": list(lines)})
+    console.document(
+        {
+            **report.to_json(),
+            "fidelity": found.to_json() if found else None,
+            "compared": {str(tag): comparison.to_json() for tag, comparison in compared.items()},
+        }
+    )
+
+
+def earlier_lines(compared: Mapping[BuildTag, Comparison], newest: BuildTag | None) -> tuple[str, ...]:
+    """How the builds other than the newest, which has a report of its own, compare with git."""
+    listed = []
+    for tag, comparison in compared.items():
+        if tag != newest:
+            verdict, *paths = comparison.lines()
+            listed += [f"{tag}: {verdict}", *paths]
+    return tuple(listed)
 
 
 def show(home: Home, console: Console) -> int:
@@ -74,7 +93,7 @@ def show(home: Home, console: Console) -> int:
     behind = f"{builds} and {found.behind_numbers} build numbers behind {found.newest}"
     console.result(f"base {base.tag} is {behind}" if found.behind_builds else f"base {base.tag} is the newest known")
     if found.behind_builds:
-        console.result("next: invoke rebase-upstream --dry-run")
+        console.result(f"next: invoke rebase-upstream --onto {found.newest} --dry-run")
     console.document(
         {
             "base": str(base.tag),
@@ -88,31 +107,35 @@ def show(home: Home, console: Console) -> int:
     return EXIT_OK
 
 
-def rebase(home: Home, console: Console, *, onto: str, dry_run: bool) -> int:
+def rebase(home: Home, console: Console, *, onto: str, dry_run: bool, accept_partial: Sequence[str] = ()) -> int:
     """Move `patches/` onto a newer build, or say what would happen.
 
     Raises:
         SeriesConflict: a patch does not go through; nothing was moved.
     """
     series = load_series(home.patches)
+    check_base(home, series.base)
+    check_ids(series, accept_partial)
     goal = aim(home, onto or None)
     if series.base.tag > goal:
         raise UsageProblem(
-            f"base {series.base.tag} of the series is newer than the aim {goal}", hint="invoke upstream"
+            f"base {series.base.tag} of the series is newer than the aim {goal}",
+            hint=f"choose {series.base.tag} or a newer build: invoke upstream",
         )
     context = Context(home=home, console=console, options=Options(onto=str(goal)))
     with exclusive(home.lock):
         source = snapshot_source(home)
         with console.task("upstream sources") as task:
             source.sync([tag for tag in sorted({series.base.tag, goal}) if tag in source.known()], task.update)
-        rebased = replayed(home, context, series, goal)
+        rebased = replayed(home, context, series, goal, accept_partial=accept_partial)
         if not dry_run:
             write_series(source.git, home.patches, series, rebased, work=home.work / "rebase")
             ref = branch_of(str(goal))
             source.git.update_ref(ref, rebased.head, source.git.commit_of(ref))
     rows = [(patch.id, patch.state, patch.subject) for patch in carried(series, rebased)]
     console.table(("patch", "outcome", "subject"), rows, title=f"{series.base.tag} to {goal}")
-    console.result(closing_words(rebased, dry_run=dry_run, moved=goal != series.base.tag))
+    command = command_of(goal, accept_partial)
+    console.result(closing_words(rebased, command, dry_run=dry_run, moved=goal != series.base.tag))
     console.document(
         {
             "base": str(series.base.tag),
@@ -127,10 +150,29 @@ def rebase(home: Home, console: Console, *, onto: str, dry_run: bool) -> int:
     return EXIT_OK
 
 
-def closing_words(rebased: Rebased, *, dry_run: bool, moved: bool) -> str:
+def check_ids(series: Series, accepted: Sequence[str]) -> None:
+    """Refuse a `--accept-partial` that names no patch of the series.
+
+    Raises:
+        UsageProblem: suggests the closest.
+    """
+    for patch_id in accepted:
+        if patch_id not in series.ids:
+            raise UsageProblem(
+                f"--accept-partial {patch_id!r}: no such patch in the series{did_you_mean(patch_id, series.ids)}",
+                hint=f"known ids: {', '.join(series.ids)}",
+            )
+
+
+def command_of(onto: BuildTag, accepted: Sequence[str]) -> str:
+    """The rebase that was asked for, as typed, without `--dry-run`."""
+    return f"invoke rebase-upstream --onto {onto}{''.join(f' --accept-partial {name}' for name in accepted)}"
+
+
+def closing_words(rebased: Rebased, command: str, *, dry_run: bool, moved: bool) -> str:
     """What happened, and what to type next."""
     if dry_run:
-        return f"would give tree {rebased.tree}; nothing was changed. next: invoke rebase-upstream"
+        return f"would give tree {rebased.tree}; nothing was changed. next: {command}"
     if not moved:
         return "the series stands on that build already; its files are as an export writes them"
     return f"patches/ now stands on {rebased.onto}, tree {rebased.tree}. next: git diff patches/"

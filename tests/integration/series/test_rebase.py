@@ -56,9 +56,9 @@ def left_in_work(past: Past) -> list[str]:
 def git_rebase(past: Past, rebased: Rebased) -> str:
     """The tree that git's own rebase of the imported commits gives."""
     place = past.root / "oracle"
-    past.git("worktree", "add", "--quiet", "--detach", str(place), rebased.tip_on_base)
+    past.git("worktree", "add", "--quiet", "--detach", str(place), past.tip)
     oracle = Git(path=place)
-    oracle("rebase", "--quiet", "--empty=drop", "--onto", rebased.onto_commit, rebased.base_commit)
+    oracle("rebase", "--quiet", "--empty=drop", "--onto", rebased.onto_commit, past.builds[past.base])
     tree = oracle.tree_of("HEAD")
     past.git("worktree", "remove", "--force", str(place))
     return tree or ""
@@ -112,7 +112,7 @@ def test_onto_its_own_base_the_commits_are_the_imported_ones(past: Past) -> None
     past.patch("one", {"a.txt": changed(LINES, 12)})
     past.patch("two", {"b.txt": b"new\n"})
     rebased = done(past, "b100")
-    assert rebased.head == rebased.tip_on_base
+    assert rebased.tree == past.git.tree_of(past.tip)
     assert past.git.resolve(f"{rebased.head}~2") == past.builds["b100"]
 
 
@@ -317,6 +317,14 @@ def test_a_half_landed_patch_is_a_conflict_and_never_dropped(past: Past) -> None
     assert (path.path, path.kind) == ("f", PARTLY_UPSTREAM)
     assert "f: partly upstream\n  at line 1\nalready in b101:\n-line 3\n+first half" in conflict.describe()
     assert path.clashes[0].patch == "-line 3\n+first half\n"
+    assert "--onto b101 --accept-partial zero --accept-partial one " in str(conflict.next_step(("zero",)))
+
+
+def test_another_kind_of_conflict_cannot_be_accepted(past: Past) -> None:
+    past.build("b100", {"f": LINES})
+    past.patch("one", {"f": changed(LINES, 3)})
+    past.build("b101", {"f": changed(LINES, 3, b"upstream")})
+    assert stopped(past).next_step(()) is None
 
 
 def test_a_half_landed_patch_goes_on_when_a_person_accepts_it(past: Past) -> None:
@@ -389,7 +397,7 @@ def test_an_unknown_build_names_the_newest_known_one(past: Past) -> None:
     past.build("b101", {"f": LINES})
     with pytest.raises(UsageProblem, match="newest known is b101") as caught:
         run(past, "b999")
-    assert caught.value.hint == "invoke sync-upstream --build b999"
+    assert caught.value.hint == "invoke sync-upstream --remote URL --build b999"
 
 
 def test_an_aim_older_than_the_base_is_refused(past: Past) -> None:

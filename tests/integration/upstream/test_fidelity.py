@@ -8,6 +8,7 @@ from ci.git import Git
 from ci.upstream.archive import Entry
 from ci.upstream.fastimport import import_tree
 from ci.upstream.fidelity import Fidelity, compare_trees, fidelity
+from ci.upstream.tags import BuildTag
 
 FILE, RUN, LINK = "100644", "100755", "120000"
 
@@ -20,7 +21,7 @@ def git(tmp_path: Path) -> Git:
 def look(git: Git, *files: tuple[bytes, str, bytes]) -> Fidelity:
     entries = (Entry(path=path, mode=mode, data=data) for path, mode, data in files)
     import_tree(git, "refs/tags/b7", entries, number=7, message="b7\n")
-    return fidelity(git, "b7")
+    return fidelity(git, BuildTag(7))
 
 
 def test_a_whole_tree_shows_no_sign(git: Git) -> None:
@@ -101,11 +102,34 @@ def test_every_kind_of_difference_is_listed_once(git: Git) -> None:
     there = tree(
         "refs/x/2", (b"same", FILE, b"s"), (b"mode", RUN, b"m"), (b"text", FILE, b"2"), (b"on\tly", LINK, b"same")
     )
-    found = {item.path: item for item in compare_trees(git, here, there).differences}
+    comparison = compare_trees(git, here, there)
+    assert comparison.lines() == (
+        f"4 paths differ from git's tree {git.tree_of(there)}",
+        "  mode: mode 100644, in git 100755",
+        "  on\tly: missing here",
+        "  only-here: not in git",
+        "  text: other content",
+    )
+    found = {item.path: item for item in comparison.differences}
     assert set(found) == {b"mode", b"text", b"only-here", b"on\tly"}
     assert found[b"only-here"].there is None
     assert found[b"on\tly"].here is None
     assert compare_trees(git, here, here).differences == ()
+
+
+def test_the_summary_is_one_line_with_the_builds_own_name(git: Git) -> None:
+    found = look(git, (b"a.py", FILE, b"#!x\n"), (b"run", RUN, b"#!x\n"), (b"link", LINK, b"run"))
+    words = "b7: 3 files, 1 executable, 1 link; 1 script without the executable bit; "
+    assert found.summary() == f"{words}not compared with git"
+    assert found.lines()[0].startswith("b7: tree ")
+    same = fidelity(git, BuildTag(7), against="refs/tags/b7")
+    assert same.summary() == f"{words}equal to git's tree"
+    assert same.to_json()["compared"] == {"tree": found.tree, "equal": True, "differences": []}
+
+
+def test_a_branch_of_the_same_name_is_not_the_build(git: Git) -> None:
+    import_tree(git, "refs/heads/b7", (), number=1, message="x\n")
+    assert look(git, (b"a.py", FILE, b"#!x\n")).files == 1
 
 
 def test_long_lists_are_shortened_with_their_count(git: Git) -> None:

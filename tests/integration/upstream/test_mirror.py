@@ -100,7 +100,8 @@ def test_paths_and_file_urls_are_remotes(
     address = {"path": str(remote.path), "file url": f"file://{remote.path}", "relative path": remote.path.name}[
         spelling
     ]
-    assert MirrorSource(git=history, address=address).sync([B7]).added == (B7,)
+    [build] = MirrorSource(git=history, address=address).sync([B7]).builds
+    assert build.found is Found.ADDED
 
 
 def test_a_second_sync_asks_nobody(mirror: MirrorSource, remote: Remote, history: Git) -> None:
@@ -277,14 +278,18 @@ def test_an_archive_is_compared_with_the_remote_path_by_path(
     snapshot: SnapshotSource, mirror: MirrorSource, history: Git
 ) -> None:
     snapshot.sync([B7])
-    found = fidelity(history, "b7", against=mirror.fetch_aside(B7))
+    found = fidelity(history, B7, against=mirror.fetch_aside([B7])[B7])
     assert found.compared is not None
     [difference] = found.compared.differences
     assert difference.path == b"run.sh"
     assert difference.here is not None
     assert difference.there is not None
     assert (difference.here[0], difference.there[0]) == ("100644", "100755")
-    assert found.lines()[-1].endswith("paths that differ: 1 (run.sh)")
+    there = history.tree_of("refs/mirror/b7")
+    assert found.lines()[-2:] == (
+        f"compared with git: 1 path differs from git's tree {there}",
+        "  run.sh: mode 100644, in git 100755",
+    )
 
 
 def test_a_mirror_refuses_a_build_whose_archive_lost_something(
@@ -300,6 +305,6 @@ def test_a_mirror_refuses_a_build_whose_archive_lost_something(
 
 def test_the_same_tree_is_said_to_be_the_same(mirror: MirrorSource, history: Git) -> None:
     mirror.sync([B7])
-    found = fidelity(history, "b7", against=mirror.fetch_aside(B7))
-    assert found.lines()[-1] == "compared with git: the same tree"
-    assert mirror.fetch_aside(B7) == history.commit_of("b7")
+    found = fidelity(history, B7, against=mirror.fetch_aside([B7])[B7])
+    assert found.lines()[-1] == "compared with git: equal to git's tree"
+    assert mirror.fetch_aside([B7]) == {B7: history.commit_of("b7")}

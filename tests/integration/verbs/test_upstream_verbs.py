@@ -1,4 +1,4 @@
-"""`rebase-upstream` on small real histories: what moves, what is printed, and that a conflict moves nothing."""
+"""`rebase-upstream` and `upstream` on small real histories: what moves, what is printed, what a conflict leaves."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from ci.console import Console
-from ci.errors import EXIT_CONFLICT, SeriesConflict, UnknownBuild
+from ci.errors import EXIT_CONFLICT, SeriesConflict, UnknownBuild, UsageProblem
 from ci.home import Home
 from ci.series.order import load_series
+from ci.stages.sync import aim
+from ci.upstream.snapshot import load_lock
 from ci.verbs import upstream
 from tests.helpers.histories import Past, changed, numbered
 
@@ -82,8 +84,45 @@ def test_an_unknown_aim_is_refused(past: Past, home: Home) -> None:
         upstream.rebase(home, Console(), onto="b102", dry_run=False)
 
 
-def test_builds_of_a_git_remote_come_into_the_history(past: Past, tmp_path: Path) -> None:
-    past.build("b101", {"a.txt": LINES})
-    own = Home(root=tmp_path / "own", checkout=tmp_path)
-    assert upstream.sync(own, Console(), ["b101"], all_builds=False, remote=str(past.git.path)) == 0
-    assert Past(own.root).git.tree_of("b101") == past.git.tree_of("b101")
+def half_landed(past: Past, home: Home) -> bytes:
+    """Upstream's b101 has the first half of the patch `first`; returns the file with both halves."""
+    both = changed(changed(LINES, 3, b"first half"), 27, b"second half")
+    past.build("b100", {"a.txt": LINES})
+    past.patch("first", {"a.txt": both})
+    past.build("b101", {"a.txt": changed(LINES, 3, b"first half")})
+    past.save(home.patches)
+    return both
+
+
+def test_a_half_landed_patch_names_the_option_that_accepts_it(home: Home) -> None:
+    past = Past(home.root)
+    both = half_landed(past, home)
+    with pytest.raises(SeriesConflict, match="partly upstream") as caught:
+        upstream.rebase(home, Console(), onto="b101", dry_run=False)
+    command, *words = caught.value.hint.split("  (")[0].split()
+    assert (command, words) == ("invoke", ["rebase-upstream", "--onto", "b101", "--accept-partial", "first"])
+    upstream.rebase(home, Console(), onto=words[2], dry_run=False, accept_partial=[words[4]])
+    assert load_series(home.patches).ids == ("first",)
+    assert past.content("refs/heads/speed/b101", "a.txt") == both
+
+
+def test_accepting_a_patch_that_is_not_there_is_refused_with_a_guess(past: Past, home: Home) -> None:
+    past.save(home.patches)
+    with pytest.raises(UsageProblem, match="no such patch in the series, did you mean 'first'"):
+        upstream.rebase(home, Console(), onto="b100", dry_run=True, accept_partial=["frist"])
+
+
+def test_a_dry_run_names_the_command_that_does_it(past: Past, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    past.save(home.patches)
+    upstream.rebase(home, Console(), onto="b100", dry_run=True, accept_partial=["first"])
+    assert "next: invoke rebase-upstream --onto b100 --accept-partial first\n" in capsys.readouterr().out
+
+
+def test_a_newer_build_from_a_remote_is_named_in_the_advice_and_is_no_default(
+    past: Past, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    past.build("b20000", {"a.txt": LINES, "b.txt": LINES})
+    past.save(home.patches)
+    upstream.show(home, Console())
+    assert "next: invoke rebase-upstream --onto b20000 --dry-run\n" in capsys.readouterr().out
+    assert aim(home, None) == max(load_lock().by_tag())
