@@ -78,6 +78,12 @@ N_PROBS = 8
 PAIR_N_MAX = 7
 """Longest draft of the exact-pair gates: 8 rows a verify round, and below the draft's block of 8."""
 
+SAMPLED_TEMPERATURE = 0.7
+SAMPLED_TOP_K = 40
+SAMPLED_SEED = 7000
+"""How the sampled gates draw: from a window, as a server's user does, which is a host path of its own. Each start
+state has a fixed seed, so that bitwise builds draw the same tokens."""
+
 PAIR_P_MIN = 0.6
 """Confidence threshold of the gates that cut drafts: about half of the states lie on either side of it."""
 

@@ -10,8 +10,9 @@ does other things too its pairs spread by a few percent where elapsed time sprea
 agree. The server's own clock (`predicted_ms`, first to last token) judges everything else, and catches here what CPU
 time cannot see: waiting. Our clock around the request checks the server's.
 
-Tokens per second factor into tokens per round and time per round; at temperature 0 both sides must emit the same
-tokens with the same draft counters, so that the whole difference is time.
+Tokens per second factor into tokens per round and time per round. Both sides must emit the same tokens with the same
+draft counters, sampled texts too (our patches are bitwise and both sides draw with the same seed), so that the whole
+difference is time.
 """
 
 import contextlib
@@ -209,7 +210,6 @@ class _Run:
             self.sides,
             build_infos=self.build_infos,
             speculative=self.scenario.speculative,
-            greedy=self.plan.temperature == 0,
             clock_slack=self.policy.clock_slack,
         )
         waits = waits_more(self.pairs, self.policy) if self._blind(outcome) else None

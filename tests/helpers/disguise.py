@@ -54,9 +54,9 @@ def disguised(
     return load_build(to, check=True)
 
 
-def runs(program: Path) -> str:
-    """A script that hands everything to another program."""
-    return f'#!/bin/sh\nexec {shlex.quote(str(program))} "$@"\n'
+def runs(program: Path, *more: str) -> str:
+    """A script that hands everything to another program, and `more` after it."""
+    return f'#!/bin/sh\nexec {shlex.quote(str(program))} "$@" {shlex.join(more)}\n'
 
 
 def runs_without_speculation(program: Path) -> str:

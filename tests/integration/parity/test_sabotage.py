@@ -16,14 +16,16 @@ pytestmark = pytest.mark.native
 PART = "two_builds or SMALL"
 """The gates on the smallest pair: seconds, and every kind of gate among them but those on the real model."""
 
-Suite = Callable[[Path, Path], SuiteRun]
+SAMPLED = "samples_what_stock_samples"
+
+Suite = Callable[..., SuiteRun]
 
 
 @pytest.fixture
 def suite(real_home: Home, tmp_path: Path) -> Suite:
-    def go(stock: Path, speed: Path) -> SuiteRun:
+    def go(stock: Path, speed: Path, select: str = PART) -> SuiteRun:
         path = tmp_path / "evidence.json"
-        return run_suite("parity", stock=stock, speed=speed, home=real_home, evidence=path, select=PART)
+        return run_suite("parity", stock=stock, speed=speed, home=real_home, evidence=path, select=select)
 
     return go
 
@@ -95,6 +97,27 @@ def test_speculation_that_is_silently_off_never_passes(
     assert "draft_n is 0" in done.gates["pair-tokens-small-draft-dspark"].reason
     assert done.gates["pair-counters-small-draft-dspark"].verdict is Verdict.FAIL
     assert done.gates["pair-law-small"].verdict is Verdict.PASS
+    assert done.code != 0
+
+
+def test_real_builds_draw_the_same_tokens(stock_build: Build, speed_build: Build, suite: Suite) -> None:
+    done = suite(stock_build.path, speed_build.path, SAMPLED)
+    assert done.gates.keys() == {"pair-sampled-large-plain", "pair-sampled-large-draft-dspark"}
+    assert done.verdicts("") == {Verdict.PASS}, done.output
+    assert {gate.evidence["n_compared"] for gate in done.gates.values()} == {256}
+    assert done.gates["pair-sampled-large-draft-dspark"].evidence["draft_n"] > 0
+
+
+def test_a_fork_that_only_drawing_shows_fails(
+    stock_build: Build, speed_build: Build, suite: Suite, tmp_path: Path
+) -> None:
+    """Without its top-k window a server draws other tokens with the same seeds, but is unchanged at temperature 0."""
+    programs = {SERVER: runs(speed_build.path / SERVER, "--samplers", "temperature")}
+    forged = disguised(speed_build, tmp_path / "windowless", programs=programs).path
+    done = suite(stock_build.path, forged, f"{SAMPLED} or stock_says and SMALL")
+    assert done.gates["pair-stock-small"].verdict is Verdict.PASS
+    assert done.verdicts("pair-sampled") == {Verdict.FAIL}
+    assert "unexplained fork(s)" in done.gates["pair-sampled-large-plain"].reason
     assert done.code != 0
 
 

@@ -10,7 +10,7 @@ from ci.law import Counters
 from ci.llama.client import Client, Request
 from ci.llama.server import LlamaServer
 from ci.llama.spec import Scenario
-from ci.parity.greedy import Candidates, Drafted, Fork, Text, Tokens
+from ci.parity.greedy import Candidates, Drafted, Fork, Text, Tokens, forks_of
 from ci.parity.policy import N_PROBS
 from ci.parity.prompts import Prompt
 
@@ -43,8 +43,23 @@ class Arm:
             accepted=sum(c.accepted for c in self.counters.values()),
         )
 
-    def first(self, count: int) -> tuple[Text, ...]:
-        return self.texts[:count]
+
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """How the tokens of an arm are chosen; greedy unless told otherwise.
+
+    Attributes:
+        temperature: 0 is greedy.
+        top_k: window size; 0 is the whole vocabulary.
+        seed: of the first prompt; each further one has the next.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    seed: int = 1
+
+
+GREEDY = Draw()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,20 +70,38 @@ class Bench:
     pool: ThreadPoolExecutor
 
     def submit(
-        self, build: Build, scenario: Scenario, prompts: Prompts | Sequence[Prompt], n_predict: int
+        self,
+        build: Build,
+        scenario: Scenario,
+        prompts: Prompts | Sequence[Prompt],
+        n_predict: int,
+        draw: Draw = GREEDY,
     ) -> "Future[Arm]":
-        return self.pool.submit(run_arm, build, scenario, prompts, n_predict, self.log_dir)
+        return self.pool.submit(run_arm, build, scenario, prompts, n_predict, draw, self.log_dir)
 
 
 def run_arm(
-    build: Build, scenario: Scenario, prompts: Prompts | Sequence[Prompt], n_predict: int, log_dir: Path
+    build: Build,
+    scenario: Scenario,
+    prompts: Prompts | Sequence[Prompt],
+    n_predict: int,
+    draw: Draw,
+    log_dir: Path,
 ) -> Arm:
     texts: list[Text] = []
     counters: dict[str, Counters] = {}
     with LlamaServer.start(build.path, scenario, log_dir=log_dir, expect_build=build.label) as server:
         ids = as_ids(server.client, prompts)
-        for prompt, tokens in ids.items():
-            reply = server.client.complete(Request(prompt=tokens, n_predict=n_predict))
+        for index, (prompt, tokens) in enumerate(ids.items()):
+            reply = server.client.complete(
+                Request(
+                    prompt=tokens,
+                    n_predict=n_predict,
+                    temperature=draw.temperature,
+                    top_k=draw.top_k,
+                    seed=draw.seed + index,
+                )
+            )
             texts.append(Text(prompt=prompt, tokens=reply.tokens, asked=n_predict))
             timings = reply.timings
             counters[prompt] = Counters(drafted=timings.draft_n, accepted=timings.draft_n_accepted)
@@ -83,14 +116,13 @@ def as_ids(client: Client, prompts: Prompts | Sequence[Prompt]) -> Prompts:
     return {prompt.id: client.tokenize(prompt.text) for prompt in prompts}
 
 
-def scored(
-    forks: Sequence[Fork], sides: Sequence[tuple[Build, Scenario]], arm: Arm, log_dir: Path
-) -> tuple[Fork, ...]:
-    """The forks with the candidates of both sides, asked again after the common text."""
+def scored_forks(left: Arm, right: Arm, sides: Sequence[tuple[Build, Scenario]], log_dir: Path) -> tuple[Fork, ...]:
+    """The forks of two arms with the candidates of both sides, asked again after the common text."""
+    forks = forks_of(left.texts, right.texts)
     if not forks:
         return ()
-    said = {text.prompt: text.tokens for text in arm.texts}
-    contexts = [(*arm.prompts[fork.prompt], *said[fork.prompt][: fork.index]) for fork in forks]
+    said = {text.prompt: text.tokens for text in left.texts}
+    contexts = [(*left.prompts[fork.prompt], *said[fork.prompt][: fork.index]) for fork in forks]
     columns = [candidates(build, scenario, contexts, log_dir) for build, scenario in sides]
     return tuple(fork.scored(*row) for fork, row in zip(forks, zip(*columns, strict=True), strict=True))
 

@@ -7,11 +7,22 @@ from ci.builds.store import Build
 from ci.home import Home
 from ci.llama.spec import Scenario
 from ci.models.exact_pair import PAIRS, Pair, ensure_pair
-from ci.parity.policy import CTX, PAIR_N_MAX, PAIR_P_MIN, THREADS, Profile
+from ci.parity.policy import (
+    CTX,
+    PAIR_N_MAX,
+    PAIR_P_MIN,
+    SAMPLED_SEED,
+    SAMPLED_TEMPERATURE,
+    SAMPLED_TOP_K,
+    THREADS,
+    Profile,
+)
 from tests.suites.evidence import Builds
-from tests.suites.parity.arms import Arm, Bench
+from tests.suites.parity.arms import GREEDY, Arm, Bench, Draw
 
 P_MIN_SUFFIX = "-p-min"
+SAMPLED_SUFFIX = "-sampled"
+SAMPLED = Draw(temperature=SAMPLED_TEMPERATURE, top_k=SAMPLED_TOP_K, seed=SAMPLED_SEED)
 
 
 def p_min_of(mode: str) -> float:
@@ -56,7 +67,9 @@ class Pairs:
             build: Build = getattr(self.builds, side)
             law = self.pair(name).law
             prompts = {f"state-{i}": law.tokens_of([i]) for i in self.starts(name)}
-            self.done[key] = self.bench.submit(build, self.scenario(name, mode), prompts, self.n_predict(name))
+            draw = SAMPLED if mode.endswith(SAMPLED_SUFFIX) else GREEDY
+            scenario = self.scenario(name, mode.removesuffix(SAMPLED_SUFFIX))
+            self.done[key] = self.bench.submit(build, scenario, prompts, self.n_predict(name), draw)
         return self.done[key].result()
 
     def scenario(self, name: str, mode: str) -> Scenario:

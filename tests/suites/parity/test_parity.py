@@ -8,20 +8,23 @@ import pytest
 from ci.builds.store import Build
 from ci.law import Walk, argmax_chain, replay
 from ci.models.exact_pair import Pair
-from ci.outcome import GateResult, JsonValue, Verdict
+from ci.outcome import GateResult, JsonValue
 from ci.parity.counters import Counted, judge_counters
 from ci.parity.greedy import Candidates, Comparison, Drafted, Fork, Text, forks_of, judge
 from ci.parity.identity import Side, judge_two_builds
 from ci.parity.policy import BITWISE, LAW, PAIR_N_MAX, WIDTH, Profile, Tolerance
+from ci.parity.prompts import all_prompts
+from ci.parity.tokenizer import judge_tokenizer
 from tests.suites.evidence import Builds
-from tests.suites.parity.arms import Arm, scored
-from tests.suites.parity.scenes import Pairs, RealModel, p_min_of
+from tests.suites.parity.arms import Arm, scored_forks
+from tests.suites.parity.scenes import SAMPLED_SUFFIX, Pairs, RealModel, p_min_of
 
 pytestmark = pytest.mark.timeout(3600)  # servers have deadlines of their own; a loaded machine is slow, not wrong
 
 Record = Callable[[GateResult], None]
 Figures = dict[str, JsonValue]
 PAIR_NAMES = ("SMALL", "LARGE", "HYBRID")
+SAMPLED_MODES = (f"plain{SAMPLED_SUFFIX}", f"draft-dspark{SAMPLED_SUFFIX}")
 SPECULATIVE = (
     ("SMALL", "draft-dspark"),
     ("LARGE", "draft-dspark"),
@@ -50,13 +53,9 @@ def side(build: Build, arm: Arm) -> Side:
 # ---- the real model ----------------------------------------------------------------------------------------------
 
 
-def test_real_tokenizer(real_model: RealModel, record: Record) -> None:
+def test_real_tokenizer(real_model: RealModel, amounts: Profile, record: Record) -> None:
     stock, speed = real_model.stock.result().prompts, real_model.speed.result().prompts
-    differing = sorted(prompt for prompt in stock if stock[prompt] != speed.get(prompt))
-    counts = {"n_compared": len(speed), "n_expected": len(stock), "differing": differing}
-    verdict = Verdict.FAIL if differing else Verdict.PASS
-    reason = f"{len(differing)} of {len(stock)} prompts have other token ids"
-    record(GateResult(gate="real-tokenizer", verdict=verdict, reason=reason, evidence=counts))
+    record(judge_tokenizer("real-tokenizer", all_prompts()[: amounts.prompts], stock, speed))
 
 
 def test_real_greedy(
@@ -64,7 +63,7 @@ def test_real_greedy(
 ) -> None:
     stock, speed = real_model.stock.result(), real_model.speed.result()
     sides = ((builds.stock, real_model.plain), (builds.speed, real_model.plain))
-    forks = scored(forks_of(stock.texts, speed.texts), sides, stock, log_dir)
+    forks = scored_forks(stock, speed, sides, log_dir)
     figures["real_greedy_tokens"] = sum(len(text.tokens) for text in speed.texts)
     record(compare("real-greedy", stock.texts, speed.texts, amounts.prompts, BITWISE, forks=forks))
 
@@ -79,7 +78,7 @@ def test_real_ngram_mod(
 ) -> None:
     plain, drafted = real_model.speed.result(), real_model.drafted.result()
     sides = ((builds.speed, real_model.plain), (builds.speed, real_model.ngram))
-    forks = scored(forks_of(plain.texts, drafted.texts), sides, plain, log_dir)
+    forks = scored_forks(plain, drafted, sides, log_dir)
     counts = drafted.drafted
     figures["real_ngram_mod"] = {"draft_n": counts.drafted, "draft_n_accepted": counts.accepted}
     record(compare("real-ngram-mod", plain.texts, drafted.texts, amounts.prompts, WIDTH, forks=forks, drafted=counts))
@@ -123,6 +122,16 @@ def test_pair_says_what_stock_says(name: str, pairs: Pairs, record: Record) -> N
     stock, speed = pairs.arm("stock", name, "plain").texts, pairs.arm("speed", name, "plain").texts
     gate, forks = f"pair-stock-{name.lower()}", forks_of(stock, speed)
     record(compare(gate, stock, speed, len(pairs.starts(name)), BITWISE, forks=forks))
+
+
+@pytest.mark.parametrize("mode", SAMPLED_MODES)
+def test_pair_samples_what_stock_samples(mode: str, pairs: Pairs, record: Record) -> None:
+    """Bitwise builds draw the same tokens with the same seeds; no tie excuses a fork of drawn tokens."""
+    stock, speed = pairs.arm("stock", "LARGE", mode), pairs.arm("speed", "LARGE", mode)
+    gate, forks = f"pair-sampled-large-{mode.removesuffix(SAMPLED_SUFFIX)}", forks_of(stock.texts, speed.texts)
+    drafted = None if mode.startswith("plain") else speed.drafted
+    starts = len(pairs.starts("LARGE"))
+    record(compare(gate, stock.texts, speed.texts, starts, BITWISE, forks=forks, drafted=drafted))
 
 
 @pytest.mark.parametrize(("name", "mode"), SPECULATIVE)

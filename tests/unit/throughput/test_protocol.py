@@ -156,7 +156,7 @@ WORTHLESS: dict[str, tuple[World, Scenario, str]] = {
     ),
     "no drafts": (faster(), DRAFTED, "stock: draft_n is 0 in all 8 samples"),
     "no drafts on one side": (faster(drafts={"stock": 6}), DRAFTED, "speed: draft_n is 0 in all 8 samples"),
-    "other tokens": (faster(shift=1), PLAIN, "8 of 8 pairs did not do the same work at temperature 0: token ids"),
+    "other tokens": (faster(shift=1), PLAIN, "8 of 8 pairs did not do the same work: token ids"),
     "other counters": (faster(drafts={"stock": 6, "speed": 4}), DRAFTED, "draft counters differ"),
     "a clock that lies": (faster(lie=0.5), PLAIN, "the servers' clocks give a log ratio that is off by +0.6931"),
     "less than asked": (faster(degraded=("context size reduced",)), PLAIN, "the server changed the work"),
@@ -227,9 +227,13 @@ def test_equal_drafting_is_separated_from_time_per_round() -> None:
     assert (figures["same_work"], figures["n_pairs"], len(figures["log_ratios"])) == (8, 8, 8)
 
 
-def test_sampled_runs_may_draw_other_tokens() -> None:
+def test_sampled_runs_must_do_the_same_work_too() -> None:
     sampled = PLAN.model_copy(update={"temperature": 0.7, "top_k": 40})
-    assert gate_of(run(faster(shift=1), plan=sampled)).verdict is Verdict.PASS
+    assert gate_of(run(faster(), plan=sampled)).verdict is Verdict.PASS
+    gate = gate_of(run(faster(shift=1), plan=sampled))
+    assert (gate.verdict, "token ids differ" in gate.reason) == (Verdict.UNPROVEN, True)
+    drafts = gate_of(run(faster(drafts={"stock": 6, "speed": 4}), scenario=DRAFTED, plan=sampled))
+    assert (drafts.verdict, "draft counters differ" in drafts.reason) == (Verdict.UNPROVEN, True)
 
 
 def test_one_binary_with_a_switch_off_and_on_can_be_compared() -> None:
