@@ -241,14 +241,12 @@ def require_ours(props: Props, scenario: Scenario, *, alias: str, expect_build: 
 
 
 def names_build(build_info: str, label: str) -> bool:
-    """Whether a server's `build_info` (`bNNNN-<commit>`) is that of a build label.
+    """Whether a server's `build_info` is that of a build of ours: `<tag>-<label>`, exactly.
 
-    The commit part of our builds is the label itself or what follows its build number; a stock build may carry an
-    upstream commit id instead, but never the label of a speed build.
+    llama.cpp reports `b<number>-<commit>`; our builds, stock too, have their label for a commit, and a label begins
+    with the tag: `b11434-b11434` and `b11434-b11434-speed.1`. An upstream commit id is somebody else's build.
     """
-    if build_info == label or build_info.endswith(f"-{label}"):
-        return True
-    return "-" not in label and build_info.startswith(f"{label}-") and "speed" not in build_info
+    return build_info == f"{label.partition('-')[0]}-{label}"
 
 
 def degraded_lines(log: str, *, gpu_layers: int) -> tuple[str, ...]:
