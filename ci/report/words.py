@@ -2,6 +2,7 @@
 
 import math
 import unicodedata
+from collections.abc import Mapping
 
 HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Unicode categories that can hide or reorder what a reader sees (controls, bidi overrides, surrogates)."""
@@ -74,5 +75,61 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-SPELLING = {spell.__name__: spell for spell in (percent, signed, size, duration, one_line, sentence)}
+NUMERICS = {
+    "bitwise": "none: the same bits as without it",
+    "distribution": "other tokens may be drawn, each with the same probability as without it",
+    "tolerance": "within a tolerance",
+    "repair": "repairs what upstream computes otherwise",
+}
+"""What a patch's Speed-Numerics means to someone who only runs the build."""
+
+
+def numerics(text: str) -> str:
+    """A Speed-Numerics in words: `repair x` gives `repairs what upstream computes otherwise: x`."""
+    kind, _, detail = text.partition(" ")
+    return ": ".join(filter(None, (NUMERICS[kind], detail))) if kind in NUMERICS else text
+
+
+def switched_off(switch: str) -> str:
+    """What to type to switch a patch off: an option as it is, a variable with the value 0."""
+    return switch if switch.startswith("-") or "=" in switch else f"{switch}=0"
+
+
+MACHINE = {
+    "cpu": ("Processor", "{}"),
+    "cores": ("Processor cores that the work may use", "{}"),
+    "memory_gib": ("Memory", "{} GiB"),
+    "system": ("System", "{}"),
+    "libc": ("C library", "{}"),
+    "python": ("Python", "{}"),
+}
+BRIEF = {"cpu": "{}", "cores": "{} cores", "memory_gib": "{} GiB of memory", "system": "{}"}
+
+
+def machine_rows(machine: Mapping[str, str | int | float]) -> tuple[tuple[str, str], ...]:
+    """A machine's facts, the most telling first; one that is not known here keeps its own name, at the end."""
+    known = [(label, form.format(machine[key])) for key, (label, form) in MACHINE.items() if key in machine]
+    return (*known, *((key, str(machine[key])) for key in sorted(machine) if key not in MACHINE))
+
+
+def machine_brief(machine: Mapping[str, str | int | float]) -> str:
+    """A machine in half a line: `Example CPU, 2 cores, 24 GiB of memory, Linux 6.1`."""
+    return ", ".join(form.format(machine[key]) for key, form in BRIEF.items() if key in machine) or "not recorded"
+
+
+SPELLING = {
+    spell.__name__: spell
+    for spell in (
+        percent,
+        signed,
+        size,
+        duration,
+        one_line,
+        sentence,
+        numerics,
+        switched_off,
+        machine_rows,
+        machine_brief,
+    )
+}
 """Filters for templates, by name."""

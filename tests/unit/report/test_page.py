@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ci.config import CONFIG_DIR
 from ci.outcome import JsonValue
 from ci.report import page
 from ci.report.page import EVIDENCE_LIMIT, evidence_text, render_page
@@ -16,6 +18,7 @@ from ci.report.words import visible
 from tests.helpers import releases
 
 VOID = {"meta", "link", "br"}
+SCENARIOS = CONFIG_DIR / "scenarios.toml"
 LOADS = {"src", "srcset", "action", "poster", "data", "background"}
 HOSTILE = (
     "<script>x</script>",
@@ -116,6 +119,44 @@ def test_a_proven_release_shows_claim_gain_and_evidence() -> None:
         assert part in text
     assert "What is not proven" not in text
     assert "What failed" not in text
+
+
+def test_the_first_screen_says_what_the_claim_rests_on_and_how_to_check_a_download() -> None:
+    text = Page(render_page(releases.manifest())).text
+    first = text[: text.index("Each dot is one pair")]
+    for part in (
+        "unpatched b11434 built by the same recipe and run on the same machine",
+        "no statement about other models",
+        "one machine (Example CPU @ 2.40GHz, 2 cores, ",
+        "a real model gains less",
+        "sha256sum -c --ignore-missing SHA256SUMS",
+    ):
+        assert part in first
+
+
+def test_without_figures_nothing_is_said_about_faster() -> None:
+    assert "Scenarios named" not in Page(render_page(releases.manifest([releases.parity()]))).text
+
+
+def test_scenarios_are_named_as_the_page_says() -> None:
+    for name, scenario in tomllib.loads(SCENARIOS.read_text(encoding="utf-8"))["scenario"].items():
+        assert name.startswith("real-") == ("model" in scenario)
+        assert scenario.get("pair", "LARGE") == "LARGE"  # large vocabulary, next to no layers
+
+
+def test_links_within_the_page_lead_somewhere(read: Page) -> None:
+    ids = {attributes["id"] for _, attributes in read.tags if "id" in attributes}
+    links = {str(attributes["href"]) for _, attributes in read.all("a")}
+    assert {"#gates", "#archives", "#patches"} <= links
+    assert {link.removeprefix("#") for link in links} <= ids
+
+
+def test_a_commit_says_once_what_it_does_and_how_to_switch_it_off() -> None:
+    patches = [releases.patch("one", "make one fast", about="It was slow.", switch="LLAMA_ARG_ONE")]
+    text = Page(render_page(releases.manifest(patches=patches))).text
+    assert text.count("make one fast") == 1
+    assert "It was slow." in text
+    assert "none: the same bits as without it LLAMA_ARG_ONE=0" in text
 
 
 def test_failures_come_first_and_are_named() -> None:

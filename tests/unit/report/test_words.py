@@ -5,7 +5,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci.report.words import HIDDEN, duration, one_line, percent, sentence, shortened, signed, size, visible
+from ci.machine import fingerprint
+from ci.report.words import (
+    HIDDEN,
+    NUMERICS,
+    duration,
+    machine_brief,
+    machine_rows,
+    numerics,
+    one_line,
+    percent,
+    sentence,
+    shortened,
+    signed,
+    size,
+    switched_off,
+    visible,
+)
+from ci.series.trailers import NumericsKind
 
 
 @given(st.text())
@@ -93,3 +110,33 @@ def test_sizes_are_decimal(count: int, words: str) -> None:
 )
 def test_durations_never_show_sixty(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+def test_every_kind_of_numerics_has_words() -> None:
+    assert set(NUMERICS) == {kind.value for kind in NumericsKind}
+    assert numerics("bitwise") == "none: the same bits as without it"
+    assert numerics("repair the draw") == "repairs what upstream computes otherwise: the draw"
+    assert numerics("something else") == "something else"
+
+
+@pytest.mark.parametrize(
+    ("switch", "typed"), [("LLAMA_ARG_X", "LLAMA_ARG_X=0"), ("--no-x", "--no-x"), ("X=off", "X=off")]
+)
+def test_a_switch_is_given_as_it_is_typed(switch: str, typed: str) -> None:
+    assert switched_off(switch) == typed
+
+
+def test_a_machine_is_told_most_telling_first_and_nothing_is_left_out() -> None:
+    machine: dict[str, str | int | float] = {"gpu": "H", "memory_gib": 24, "cores": 2, "cpu": "Example CPU"}
+    assert machine_rows(machine) == (
+        ("Processor", "Example CPU"),
+        ("Processor cores that the work may use", "2"),
+        ("Memory", "24 GiB"),
+        ("gpu", "H"),
+    )
+    assert machine_brief(machine) == "Example CPU, 2 cores, 24 GiB of memory"
+    assert machine_brief({}) == "not recorded"
+
+
+def test_what_a_real_machine_says_of_itself_has_words() -> None:
+    assert not {label for label, _ in machine_rows(fingerprint())} & set(fingerprint())
