@@ -1,6 +1,7 @@
 """The release manifest: what a release is made of (`fixed`) and what was found out about it (`measured`).
 
-`fixed` is the same on every machine that builds the same inputs; its digest names the release's content.
+`fixed` is the same wherever the same inputs are built with the same compiler and Python's zlib (which packs the
+archives); its digest names the release's content.
 `measured` holds verdicts, figures, times and the machine, and differs from run to run.
 """
 
@@ -63,7 +64,10 @@ class ArchiveEntry(Model):
 
 
 class ModelEntry(Model):
-    """A model the evidence was gathered with."""
+    """A model the evidence was gathered with.
+
+    `sha256` is that of the file; of a generated pair, that of the canonical JSON of its GGUF files' digests by name.
+    """
 
     id: Text
     sha256: Sha256
