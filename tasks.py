@@ -64,6 +64,18 @@ def upstream_(_: Invocation, json: bool = False) -> None:
 
 @task(
     help={
+        "build": "the build whose source archive to pin, such as b11500",
+        "dry-run": "show the entry and leave ci/config/upstream.toml as it is",
+        "json": "one JSON document on standard output",
+    }
+)
+def pin_upstream(_: Invocation, build: str = "", dry_run: bool = False, json: bool = False) -> None:
+    """Find a build's source archive on the package index, and pin its digest and its git tree."""
+    edge(json, lambda home, console: upstream.pin(home, console, build=build, dry_run=dry_run))
+
+
+@task(
+    help={
         "onto": "the build to move to, such as b11434; default: the newest pinned one, even if a remote gave a newer",
         "dry-run": "say what would happen and change nothing",
         "accept-partial": "id of a patch of which upstream has a part, and whose rest you have read (repeatable)",

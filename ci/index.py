@@ -1,4 +1,4 @@
-"""The one door to the package index: find a pinned file, download it, and let only the pinned bytes get its name.
+"""The one door to the package index: list files, download a pinned one, and let only the pinned bytes get its name.
 
 Where the index is comes from pip's own settings (PIP_INDEX_URL, else `pip config`), else from the library's
 default. Nothing is installed and no build hook runs: files are data here.
@@ -57,7 +57,6 @@ class IndexFile:
     """One file that the index offers; `sha256` and `size` (bytes) where the index states them."""
 
     filename: str
-    url: str
     sha256: str | None
     size: int | None
 
@@ -91,32 +90,35 @@ def read_settings(environ: Mapping[str, str]) -> IndexSettings:
     return settings_from(environ, parse_pip_config(listing))
 
 
-def find_file(project: str, filename: str, *, environ: Mapping[str, str] | None = None) -> IndexFile:
-    """What the index says about one file of a project.
+def list_files(project: str, *, environ: Mapping[str, str] | None = None) -> tuple[IndexFile, ...]:
+    """What the index says about the files of a project, in its order.
 
     Raises:
-        IndexUnreachable: no answer, no such project, or no such file.
+        IndexUnreachable: no answer, or no such project.
     """
     with _client(os.environ if environ is None else environ) as client:
-        found = _find(client, project, filename)
-    return IndexFile(filename=found.filename, url=found.url, sha256=found.digests.get("sha256"), size=found.size)
+        found = _packages(client, project)
+    return tuple(
+        IndexFile(filename=package.filename, sha256=package.digests.get("sha256"), size=package.size)
+        for package in found
+    )
 
 
 def download(
     project: str,
     filename: str,
-    sha256: str,
+    sha256: str | None,
     dest_dir: Path,
     on_progress: OnProgress | None = None,
     *,
     environ: Mapping[str, str] | None = None,
 ) -> Path:
-    """Fetch a pinned file; a file with the right bytes is answered without any network.
+    """Fetch a file; one that is here with the pinned bytes is answered without any network.
 
     Args:
         project: name of the project on the index.
         filename: the file's name there, and its name in `dest_dir`.
-        sha256: the pin, in hex.
+        sha256: the pin, in hex; None when there is none yet, and only the index's own digest can count.
         dest_dir: created when missing; the file gets its name there only when its bytes are the pinned ones.
         on_progress: called now and then with bytes done and bytes in all.
         environ: environment to read pip's settings from; this process's when omitted.
@@ -137,7 +139,7 @@ def download(
         require_free_space(dest_dir, package.size or 0, what=filename)
         with no_space_as_error(str(final)), staged_file(final) as staging:
             _transfer(client, package, staging, on_progress)
-            _check_received(filename, sha256_file(staging), sha256)
+            _check_received(filename, sha256_file(staging), sha256 or package.digests.get("sha256"))
             staging.chmod(0o644)
     return final
 
@@ -148,17 +150,17 @@ def _plain_name(filename: str) -> str:
     return filename
 
 
-def _check_announced(package: DistributionPackage, pin: str) -> None:
+def _check_announced(package: DistributionPackage, pin: str | None) -> None:
     announced = package.digests.get("sha256")
-    if announced not in (None, pin):
+    if None not in (announced, pin) and announced != pin:
         raise DigestMismatch(
             f"{package.filename}: the index announces sha256 {announced}, the pin is {pin}",
             hint="the index offers another file than the pinned one: use another index (PIP_INDEX_URL)",
         )
 
 
-def _check_received(filename: str, found: str, pin: str) -> None:
-    if found != pin:
+def _check_received(filename: str, found: str, pin: str | None) -> None:
+    if pin is not None and found != pin:
         raise DigestMismatch(f"{filename}: the bytes received have sha256 {found}, the pin is {pin}")
 
 
@@ -171,14 +173,16 @@ def _client(environ: Mapping[str, str]) -> PyPISimple:
 
 
 def _find(client: PyPISimple, project: str, filename: str) -> DistributionPackage:
-    packages = _asked(
-        lambda: client.get_project_page(project, timeout=TIMEOUT_S).packages, f"project {project}", client
-    )
+    packages = _packages(client, project)
     for package in packages:
         if package.filename == filename:
             return package
     shown = without_credentials(client.endpoint)
     raise IndexUnreachable(f"{filename}: the index at {shown} has {len(packages)} file(s) of {project}, not this one")
+
+
+def _packages(client: PyPISimple, project: str) -> list[DistributionPackage]:
+    return _asked(lambda: client.get_project_page(project, timeout=TIMEOUT_S).packages, f"project {project}", client)
 
 
 def _transfer(client: PyPISimple, package: DistributionPackage, to: Path, on_progress: OnProgress | None) -> None:

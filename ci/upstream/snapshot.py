@@ -13,7 +13,7 @@ from typing import Annotated
 
 from ci.config import CONFIG_DIR, Field, Model, ObjectId, Sha256, load_toml
 from ci.errors import ConfigProblem
-from ci.files import require_free_space, sha256_file
+from ci.files import require_free_space
 from ci.git import Git
 from ci.index import download
 from ci.upstream.archive import read_folder
@@ -144,24 +144,3 @@ def import_archive(side: Quarantine, archive: Path, tag: BuildTag) -> Imported:
     """Commit an archive's tree into a quarantine."""
     folder = f"{archive.name.removesuffix(SUFFIX)}/{FOLDER}"
     return import_tree(side.git, _REF, read_folder(archive, folder), number=tag.number, message=f"llama.cpp {tag}\n")
-
-
-def entry_for(git: Git, archive: Path, tag: BuildTag) -> Snapshot:
-    """The lock's entry for an archive that somebody has looked at: digest, size and tree as they are."""
-    with quarantine(git) as side:
-        tree = import_archive(side, archive, tag).tree
-    size = archive.stat().st_size
-    return Snapshot(build=tag.number, file=archive.name, sha256=sha256_file(archive), size=size, tree=tree)
-
-
-def to_toml(pinned: Snapshot) -> str:
-    """The entry as it stands in the lock."""
-    lines = (
-        "[[snapshot]]",
-        f"build = {pinned.build}",
-        f'file = "{pinned.file}"',
-        f'sha256 = "{pinned.sha256}"',
-        f"size = {pinned.size}",
-        f'tree = "{pinned.tree}"',
-    )
-    return "\n".join(lines) + "\n"

@@ -128,10 +128,11 @@ def require_known(tags: Iterable[BuildTag], known: Sequence[BuildTag], *, source
     unknown = sorted(set(tags) - set(known))
     if unknown:
         names = ", ".join(str(tag) for tag in unknown)
-        raise UnknownBuild(f"{source} does not have {names}; {_near(unknown[0], known)}")
+        raise UnknownBuild(f"{source} does not have {names}; {near(unknown[0], known)}")
 
 
-def _near(tag: BuildTag, known: Sequence[BuildTag]) -> str:
+def near(tag: BuildTag, known: Sequence[BuildTag]) -> str:
+    """Words on the builds that a source has around one that it lacks."""
     if not known:
         return "it has no builds at all"
     close = sorted(sorted(known, key=lambda other: abs(other.number - tag.number))[:4])

@@ -1,6 +1,7 @@
-"""Upstream and the series: sync-upstream, upstream, rebase-upstream."""
+"""Upstream and the series: sync-upstream, upstream, pin-upstream, rebase-upstream."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ci.console import Console
 from ci.errors import EXIT_OK, UsageProblem
@@ -16,7 +17,8 @@ from ci.stages.sync import aim, check_base, snapshot_source
 from ci.suggest import did_you_mean
 from ci.upstream.fidelity import Comparison, compare_trees, fidelity
 from ci.upstream.mirror import MirrorSource
-from ci.upstream.snapshot import load_lock
+from ci.upstream.pinning import new_pin, to_toml, write_pin
+from ci.upstream.snapshot import LOCK_FILE, Snapshot, SnapshotLock, load_lock
 from ci.upstream.source import Source, SyncReport, state
 from ci.upstream.tags import BuildTag
 
@@ -105,6 +107,40 @@ def show(home: Home, console: Console) -> int:
         }
     )
     return EXIT_OK
+
+
+def pin(home: Home, console: Console, *, build: str, dry_run: bool, lock_file: Path = LOCK_FILE) -> int:
+    """Put the source archive of a build into the lock, or show the entry that it would get."""
+    tag = BuildTag.parse(build)
+    with exclusive(home.lock):
+        lock = load_lock(lock_file)
+        entry = lock.by_tag().get(tag)
+        if entry is not None:
+            show_pin(console, entry, "already pinned", f"{tag} is pinned already: {entry.file}", after_pin(lock, tag))
+            return EXIT_OK
+        with console.task(f"the source archive of {tag}") as task:
+            entry = new_pin(Git.open_bare(home.history), home.downloads, lock, tag, task.update)
+        if not dry_run:
+            write_pin(lock_file, lock, entry)
+    if dry_run:
+        command = f"invoke pin-upstream --build {tag}"
+        show_pin(console, entry, "dry run", f"{to_toml(entry)}{lock_file} was not changed", command)
+    else:
+        words = f"pinned {entry.file} in {lock_file}\nsha256 {entry.sha256}, tree {entry.tree}"
+        show_pin(console, entry, "pinned", words, after_pin(lock, tag))
+    return EXIT_OK
+
+
+def after_pin(lock: SnapshotLock, tag: BuildTag) -> str:
+    """What to type once a build is pinned: the newest one is there to be moved to."""
+    newest = tag >= max(lock.by_tag())
+    return f"invoke rebase-upstream --onto {tag} --dry-run" if newest else f"invoke sync-upstream --build {tag}"
+
+
+def show_pin(console: Console, entry: Snapshot, state: str, words: str, command: str) -> None:
+    """The entry in words, and as a document."""
+    console.result(f"{words}\nnext: {command}")
+    console.document({"state": state, "entry": entry.model_dump(), "next": command})
 
 
 def rebase(home: Home, console: Console, *, onto: str, dry_run: bool, accept_partial: Sequence[str] = ()) -> int:

@@ -8,7 +8,7 @@ import tenacity
 
 import ci.index as index_module
 from ci.errors import DigestMismatch, DiskFull, IndexUnreachable, UsageProblem
-from ci.index import IndexSettings, download, find_file, parse_pip_config, read_settings, settings_from
+from ci.index import IndexFile, IndexSettings, download, list_files, parse_pip_config, read_settings, settings_from
 from tests.helpers.package_index import Index, serving
 
 NAME = "some_project-1.0.tar.gz"
@@ -159,8 +159,17 @@ def test_a_name_that_leaves_the_folder_is_refused(index: Index, tmp_path: Path, 
 
 
 def test_what_the_index_says_about_a_file(index: Index) -> None:
-    found = find_file(index.project, NAME, environ=index.environ)
-    assert (found.sha256, found.size) == (PIN, len(DATA))
+    assert list_files(index.project, environ=index.environ) == (IndexFile(filename=NAME, sha256=PIN, size=len(DATA)),)
+
+
+def test_what_the_index_does_not_say_is_none(index: Index) -> None:
+    index.as_json = index.digests = False
+    assert list_files(index.project, environ=index.environ) == (IndexFile(filename=NAME, sha256=None, size=None),)
+
+
+def test_a_project_that_the_index_does_not_know_is_named(index: Index) -> None:
+    with pytest.raises(IndexUnreachable, match=r"project other: the index at .* does not know it"):
+        list_files("other", environ=index.environ)
 
 
 def test_the_environment_wins_over_pips_configuration() -> None:

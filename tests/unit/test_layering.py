@@ -42,6 +42,7 @@ ADAPTERS = {
     "ci.upstream.fastimport",
     "ci.upstream.fidelity",
     "ci.upstream.mirror",
+    "ci.upstream.pinning",
     "ci.upstream.quarantine",
     "ci.upstream.snapshot",
     "ci.upstream.source",

@@ -25,16 +25,15 @@ from ci.errors import (
 )
 from ci.git import Git
 from ci.process import run
+from ci.upstream.pinning import entry_for, to_toml
 from ci.upstream.quarantine import quarantine
 from ci.upstream.snapshot import (
     LOCK_FILE,
     Snapshot,
     SnapshotLock,
     SnapshotSource,
-    entry_for,
     import_archive,
     load_lock,
-    to_toml,
 )
 from ci.upstream.source import Found, local_builds, state
 from ci.upstream.tags import BuildTag

@@ -13,7 +13,8 @@ from ci.home import Home
 from ci.stage import Context, Options
 from ci.stages import sync
 from ci.stages.values import Synced
-from ci.upstream.snapshot import SnapshotLock, entry_for
+from ci.upstream.pinning import entry_for
+from ci.upstream.snapshot import SnapshotLock
 from ci.upstream.tags import BuildTag
 from ci.verbs import upstream
 from ci.verbs.pipeline import check_aim
