@@ -56,7 +56,9 @@ def measure_patch(
 ) -> Iterator[Measured]:
     """What a patch is worth: its switch off (a) against on (b) in one binary, in each scenario that runs its code.
 
-    A patch counts when its lower 95 % bound is above the policy's least gain in one scenario and none got slower.
+    Each scenario answers for itself and passes when the lower bound of its gain, at the level of the policy's one
+    look, is above the policy's least gain. A patch has proved its worth when every scenario that exercises it passes:
+    one without a gain leaves it UNPROVEN, one that got slower fails it.
 
     Args:
         home: for models and logs.
@@ -65,6 +67,9 @@ def measure_patch(
         switch: its Speed-Switch, an environment variable.
         profile: `quick` or `full`.
         progress: called with pairs done and most pairs.
+
+    Yields:
+        One measurement per scenario, in file order.
     """
     policy = SWITCHES[profile]
     off, on = switch_sides(build.path, build.digest, label=build.label, switch=switch)

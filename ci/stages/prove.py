@@ -94,6 +94,7 @@ def run_suite(
         *(sys.executable, "-m", "pytest", suite.folder, "-v", "--no-header", "-p", "no:cacheprovider"),
         *("--benchmark-disable-gc", "--color=no", "--timeout=0"),
         *("--stock", stock, "--speed", speed, "--profile", profile, "--home", home.root, "--evidence", evidence),
+        *(("--benchmark-json", evidence.with_suffix(".benchmark.json")) if suite.name == "throughput" else ()),
     )
     log = home.work / "logs" / f"{suite.name}.log"
     with console.task(suite.name) as task:

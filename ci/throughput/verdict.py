@@ -198,6 +198,27 @@ def _side(side: Side, samples: Sequence[Sample]) -> dict[str, JsonValue]:
     }
 
 
+def pairs_of(measured: Measured) -> list[JsonValue]:
+    """Every pair as it was measured, times in ms per token: enough to judge the scenario again by another rule."""
+    return [
+        {"order": pair.turn.order, "seed": pair.turn.seed, "a": _sample(pair.a), "b": _sample(pair.b)}
+        for pair in measured.pairs
+    ]
+
+
+def _sample(sample: Sample) -> dict[str, JsonValue]:
+    return {
+        "tokens": len(sample.tokens),
+        "rounds": sample.rounds,
+        "draft_n": sample.draft_n,
+        "draft_n_accepted": sample.draft_n_accepted,
+        "cpu": round(sample.cpu_ms_per_token, 5),
+        "server": round(sample.ms_per_token, 5),
+        "wall": round(sample.wall_ms_per_token, 5),
+        "elapsed": round(sample.elapsed_ms_per_token, 5),
+    }
+
+
 def _student(measured: Measured) -> Interval | None:
     found = measured.interval
     return t_interval(measured.log_ratios, found.alpha) if found and found.n > 1 else None

@@ -39,6 +39,7 @@ def suite_argv(
     return (
         *(sys.executable, "-m", "pytest", f"tests/suites/{suite}", "-q", "-p", "no:cacheprovider"),
         *("--stock", str(stock), "--speed", str(speed), "--profile", "quick", "--evidence", str(evidence)),
+        *(("--benchmark-json", str(evidence.with_suffix(".benchmark.json"))) if suite == "throughput" else ()),
         *(("--home", str(home.root)) if home else ()),
         *(("-k", select) if select else ()),
     )

@@ -5,6 +5,7 @@ without a recorded verdict (an error, a skip, an interruption) leaves an UNPROVE
 """
 
 import os
+import warnings
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from tests.suites.evidence import Builds, Evidence
 CHECKOUT = Path(__file__).parents[2]
 PROFILES = ("quick", "full")
 
+
+NO_BENCHMARKS = "Not saving anything, no benchmarks have been run!"
+"""pytest-benchmark's warning when no scenario began: the evidence says why, and better."""
 
 EVIDENCE = pytest.StashKey[Evidence]()
 
@@ -48,7 +52,16 @@ def pytest_runtest_makereport(
     return report
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
+    """Write the evidence before any other plugin can fail at the end of the session."""
+    write_evidence(session)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", NO_BENCHMARKS)
+        return (yield)
+
+
+def write_evidence(session: pytest.Session) -> None:
     path: Path | None = session.config.getoption("--evidence")
     if path is None or session.config.option.collectonly:
         return

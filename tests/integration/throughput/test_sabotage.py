@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from ci.files import read_json
 from ci.home import Home
 from ci.llama.server import LlamaServer
-from ci.llama.spec import Plan, Scenario
+from ci.llama.spec import Plan, Scenario, plans_for
 from ci.outcome import GateResult, Verdict
 from ci.throughput.pairing import id_prompts
 from ci.throughput.policy import POLICIES, Look, Policy
@@ -110,6 +111,9 @@ def test_the_suite_on_identical_binaries_is_unproven_throughout(tmp_path: Path) 
     assert {"large-plain", "large-dspark", "large-sampled", "real-plain", "throughput"} <= ran.gates.keys()
     assert "are the same build" in ran.gates["large-plain"].reason
     assert (ran.evidence["suite"], ran.evidence["profile"]) == ("throughput", "quick")
+    collected = read_json(tmp_path / "evidence.benchmark.json")["benchmarks"]
+    assert [one["extra_info"]["scenario"] for one in collected] == list(plans_for("quick"))
+    assert all(one["extra_info"]["pairs"] == [] and one["extra_info"]["refusals"] for one in collected)
 
 
 def test_the_suite_on_builds_made_otherwise_is_unproven_throughout(tmp_path: Path) -> None:
@@ -127,5 +131,5 @@ def test_the_suite_without_a_build_is_unproven(tmp_path: Path) -> None:
     ran = run_suite(
         "throughput", stock=tmp_path / "nothing", speed=speed.path, home=home, evidence=tmp_path / "evidence.json"
     )
-    assert ran.code != 0
+    assert ran.code == 1  # and not an internal error: pytest-benchmark warns when nothing ran
     assert ran.verdicts("") == {Verdict.UNPROVEN}

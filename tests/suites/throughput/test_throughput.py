@@ -19,7 +19,7 @@ from ci.stages.bench import SEED, material, starter
 from ci.throughput.policy import POLICIES
 from ci.throughput.protocol import measure
 from ci.throughput.samples import Side, not_comparable
-from ci.throughput.verdict import Measured, figures_of, gate_of, overall, refused
+from ci.throughput.verdict import Measured, figures_of, gate_of, overall, pairs_of, refused
 from tests.suites.evidence import Builds
 
 Record = Callable[[GateResult], None]
@@ -67,13 +67,16 @@ def test_scenario(
     gates: list[GateResult],
     record: Record,
 ) -> None:
-    """One scenario: pairs until the policy decides; `--benchmark-json` holds the samples of both sides."""
+    """One scenario: pairs until the policy decides; `--benchmark-json` holds every pair with both its samples.
+
+    The one round that pytest-benchmark times itself is the whole measurement, servers' starts included.
+    """
     run = functools.partial(measured, home, name, plan, sides, profile)
     collect: Callable[..., Measured] = benchmark.pedantic  # pytest-benchmark has no types
     result = collect(run, rounds=1, iterations=1)
     figures["machine"] = fingerprint()
     figures[name] = figures_of(result)
-    benchmark.extra_info.update(scenario=name, machine=fingerprint(), **figures_of(result))
+    benchmark.extra_info.update(scenario=name, machine=fingerprint(), **figures_of(result), pairs=pairs_of(result))
     gates.append(gate_of(result))
     record(gates[-1])
 

@@ -15,7 +15,7 @@ from ci.throughput.pairing import id_prompts
 from ci.throughput.policy import POLICIES, Look, Policy
 from ci.throughput.protocol import measure, switch_sides
 from ci.throughput.samples import Side
-from ci.throughput.verdict import Decision, Measured, figures_of, gate_of
+from ci.throughput.verdict import Decision, Measured, figures_of, gate_of, pairs_of
 
 POLICY = Policy(
     margin=0.03, looks=(Look(pairs=8, alpha=0.004), Look(pairs=16, alpha=0.006)), pairs_per_start=4, warmup=1
@@ -215,6 +215,23 @@ def test_builds_made_otherwise_are_refused_before_anything_starts() -> None:
     assert world.starts == []
     assert "stock and speed were not made alike: option GGML_LTO is 'not there' and 'ON'" in gate_of(result).reason
     assert gate_of(result).verdict is Verdict.UNPROVEN
+
+
+def test_every_pair_is_kept_with_both_samples() -> None:
+    result = run(faster(drafts=BOTH), scenario=DRAFTED)
+    pairs = pairs_of(result)
+    assert [pair["order"] for pair in pairs] == figures_of(result)["orders"]
+    assert pairs[0]["b"] == {
+        "tokens": 11,
+        "rounds": 8,
+        "draft_n": 6,
+        "draft_n_accepted": 3,
+        "cpu": 0.90909,
+        "server": 1.0,
+        "wall": 1.0,
+        "elapsed": 0.90909,
+    }
+    assert pairs[0]["a"]["cpu"] == pytest.approx(2 * pairs[0]["b"]["cpu"], abs=1e-4)
 
 
 def test_equal_drafting_is_separated_from_time_per_round() -> None:
