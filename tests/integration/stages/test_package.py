@@ -33,7 +33,8 @@ def test_stock_under_the_release_name_fails(
 def test_an_archive_that_cannot_run_fails(real_home: Home, speed_build: Build, tmp_path: Path) -> None:
     whole = pack_build(speed_build, tmp_path / "whole")
     folder = unpack(whole, tmp_path / "unpacked")
-    next(folder.glob("libllama*.so*")).unlink()
+    for library in folder.glob("libllama.so*"):
+        library.unlink()
     broken = tmp_path / "broken.tar.gz"
     with tarfile.open(broken, "w:gz") as archive:
         for path in folder.iterdir():
