@@ -156,7 +156,7 @@ def rebase(home: Home, console: Console, *, onto: str, dry_run: bool, accept_par
     if series.base.tag > goal:
         raise UsageProblem(
             f"base {series.base.tag} of the series is newer than the aim {goal}",
-            hint=f"choose {series.base.tag} or a newer build: invoke upstream",
+            hint=f"invoke rebase-upstream --onto {series.base.tag}  (or a newer build: invoke upstream)",
         )
     context = Context(home=home, console=console, options=Options(onto=str(goal)))
     with exclusive(home.lock):
