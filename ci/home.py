@@ -59,7 +59,7 @@ class Home:
     @property
     def work(self) -> Path:
         """Scratch: source trees, build trees, server logs. May be deleted between runs."""
-        return self.root / "work"
+        return self.root / "scratch"
 
     @property
     def records(self) -> Path:

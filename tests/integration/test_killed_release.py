@@ -17,7 +17,7 @@ from tests.helpers.made_release import RELEASE, made_context, made_home, make_re
 ROOT = Path(__file__).parents[2]
 MOMENTS = {
     "packing the sources": "checkout/out/release/*/.*-source.tar.gz.*.part",
-    "trying an archive": "state/work/smoke-*/smoke-*.log",
+    "trying an archive": "state/scratch/smoke-*/smoke-*.log",
     "writing the report": "checkout/out/release/*/manifest.json",
 }
 """What is there to be seen, as a pattern below the test's folder, while the work is going on."""

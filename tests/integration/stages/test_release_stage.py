@@ -160,7 +160,7 @@ def test_folders_of_the_machine_do_not_reach_the_release(made: Context) -> None:
     folder = made.value(values.Released).folder
     suite = manifest.measured.suite("package")
     assert suite is not None
-    assert suite.gates[0].reason == "<checkout>/out/x.tar.gz: died; see <home>/work/logs/server.log"
+    assert suite.gates[0].reason == "<checkout>/out/x.tar.gz: died; see <home>/scratch/logs/server.log"
     for name in ("manifest.json", "notes.md", "report.html"):
         text = (folder / name).read_text(encoding="utf-8")
         assert str(made.home.root) not in text

@@ -32,7 +32,7 @@ AMBIENT = {
 @pytest.fixture
 def env() -> dict[str, str]:
     home = Home(root=Path("/state"), checkout=Path("/checkout"))
-    return build_env(home, Path("/state/work/build/cpu"), AMBIENT)
+    return build_env(home, Path("/state/scratch/build/cpu"), AMBIENT)
 
 
 def test_only_path_passes(env: dict[str, str]) -> None:

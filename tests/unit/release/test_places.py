@@ -11,7 +11,7 @@ PLACES = {"/srv/x": "<checkout>", "/srv/x/.speedfork": "<home>", "/tmp": "<tmp>"
     ("text", "clean"),
     [
         ("/srv/x/out/a.tar.gz: damaged", "<checkout>/out/a.tar.gz: damaged"),
-        ("see /srv/x/.speedfork/work/logs/parity.log", "see <home>/work/logs/parity.log"),
+        ("see /srv/x/.speedfork/scratch/logs/parity.log", "see <home>/scratch/logs/parity.log"),
         ("in '/srv/x'.", "in '<checkout>'."),
         ("file:///tmp/log and /tmp/y", "file://<tmp>/log and <tmp>/y"),
         ("/srv/xy and /srv/x-y and /srv/x.old", "/srv/xy and /srv/x-y and /srv/x.old"),
