@@ -9,6 +9,7 @@ SUITE = Suite(
     sources=(
         "ci/parity/*.py",
         "ci/llama/*.py",
+        "ci/builds/alike.py",
         "ci/law.py",
         "ci/models/*.py",
         "tests/suites/*.py",

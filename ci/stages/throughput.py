@@ -12,6 +12,7 @@ SUITE = Suite(
         "ci/throughput/*.py",
         "ci/stages/bench.py",
         "ci/llama/*.py",
+        "ci/builds/alike.py",
         "ci/models/*.py",
         "ci/config/scenarios.toml",
         "tests/suites/*.py",

@@ -105,17 +105,22 @@ class Policy:
 
 POLICIES = {
     # 8 pairs are the fewest whose signed-rank interval reaches 0.4 % one-sided (1/2^8); together 1 % per scenario.
-    # Most scenarios end at the first look; 32 pairs are for small gains on a machine with other work to do.
+    # Most scenarios end at the first look; 32 and 64 pairs are for small gains on a machine with other work to do.
     "quick": Policy(
         margin=parse_share("3 %"),
-        looks=(Look(pairs=8, alpha=0.004), Look(pairs=16, alpha=0.003), Look(pairs=32, alpha=0.003)),
+        looks=(
+            Look(pairs=8, alpha=0.004),
+            Look(pairs=16, alpha=0.002),
+            Look(pairs=32, alpha=0.002),
+            Look(pairs=64, alpha=0.002),
+        ),
         pairs_per_start=4,
         warmup=1,
     ),
     # a pair spread of 3 % needs about 27 pairs for a 3 % margin at 0.1 %; together 0.5 % per scenario
     "full": Policy(
         margin=parse_share("3 %"),
-        looks=(Look(pairs=16, alpha=0.002), Look(pairs=32, alpha=0.003)),
+        looks=(Look(pairs=16, alpha=0.002), Look(pairs=32, alpha=0.0015), Look(pairs=64, alpha=0.0015)),
         pairs_per_start=4,
         warmup=1,
     ),
