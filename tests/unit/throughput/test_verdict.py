@@ -88,7 +88,8 @@ def test_an_alarm_is_confirmed_by_further_pairs() -> None:
 
 
 def test_the_last_look_always_decides() -> None:
-    wild = [0.5 * (-1) ** i for i in range(QUICK.looks[-1].pairs)]
+    most = QUICK.looks[-1].pairs
+    wild = [i / most - 0.5 for i in range(most)]
     outcome = judge(wild, QUICK, claims=False)
     assert outcome is not None
     assert verdict_of(outcome[0], claims=False) is Verdict.UNPROVEN
