@@ -14,6 +14,14 @@ from ci.home import Home
 from ci.verbs import measure, pipeline, upstream
 
 CHECKOUT = Path(__file__).parent
+JSON = "one JSON document on standard output; words go to standard error"
+SUITE = {
+    "stock": "build directory of stock",
+    "speed": "build directory of the speed build",
+    "profile": "quick or full",
+    "json": JSON,
+}
+"""Options of the verbs that run a suite on two builds."""
 
 
 def edge(json: bool, command: Callable[[Home, Console], int]) -> None:
@@ -41,7 +49,7 @@ def edge(json: bool, command: Callable[[Home, Console], int]) -> None:
         "build": "build to fetch, such as b11393 (repeatable); default: the series' base and the newest pinned one",
         "all": "fetch every pinned build",
         "remote": "a git remote (URL or path) instead of the archives; builds that are here are compared with it",
-        "json": "one JSON document on standard output",
+        "json": JSON,
     },
     iterable=["build"],
 )
@@ -56,7 +64,7 @@ def sync_upstream(
     edge(json, lambda home, console: upstream.sync(home, console, build, all_builds=all_, remote=remote))
 
 
-@task(help={"json": "one JSON document on standard output"}, name="upstream")
+@task(help={"json": JSON}, name="upstream")
 def upstream_(_: Invocation, json: bool = False) -> None:
     """Upstream builds known and fetched, the newest, the series' base, and how far behind it is."""
     edge(json, upstream.show)
@@ -66,7 +74,7 @@ def upstream_(_: Invocation, json: bool = False) -> None:
     help={
         "build": "the build whose source archive to pin, such as b11500",
         "dry-run": "show the entry and leave ci/config/upstream.toml as it is",
-        "json": "one JSON document on standard output",
+        "json": JSON,
     }
 )
 def pin_upstream(_: Invocation, build: str = "", dry_run: bool = False, json: bool = False) -> None:
@@ -79,7 +87,7 @@ def pin_upstream(_: Invocation, build: str = "", dry_run: bool = False, json: bo
         "onto": "the build to move to, such as b11434; default: the newest pinned one, even if a remote gave a newer",
         "dry-run": "say what would happen and change nothing",
         "accept-partial": "id of a patch of which upstream has a part, and whose rest you have read (repeatable)",
-        "json": "one JSON document on standard output",
+        "json": JSON,
     },
     iterable=["accept_partial"],
 )
@@ -95,7 +103,7 @@ def rebase_upstream(
     )
 
 
-@task(help={"model": "model id (repeatable); default: all", "json": "one JSON document"}, iterable=["model"])
+@task(help={"model": "model id (repeatable); default: all", "json": JSON}, iterable=["model"])
 def fetch_models(_: Invocation, model: list[str], json: bool = False) -> None:
     """Fetch the pinned models and generate the exact pairs, verified before they get their names."""
     edge(json, lambda home, console: pipeline.fetch_models(home, console, model))
@@ -106,7 +114,7 @@ def fetch_models(_: Invocation, model: list[str], json: bool = False) -> None:
         "target": "what to build for; cpu is the one known so far",
         "onto": "upstream build to stand on; default: the newest pinned one",
         "jobs": "parallel compilers; default: from cores and memory",
-        "json": "one JSON document on standard output",
+        "json": JSON,
     }
 )
 def build(_: Invocation, target: str = "cpu", onto: str = "", jobs: int = 0, json: bool = False) -> None:
@@ -115,27 +123,13 @@ def build(_: Invocation, target: str = "cpu", onto: str = "", jobs: int = 0, jso
     edge(json, lambda home, console: pipeline.build(home, console, asked))
 
 
-@task(
-    help={
-        "stock": "build directory of stock",
-        "speed": "build directory of the speed build",
-        "profile": "quick or full",
-        "json": "one JSON document on standard output",
-    }
-)
+@task(help=SUITE)
 def parity(_: Invocation, stock: str = "", speed: str = "", profile: str = "quick", json: bool = False) -> None:
     """Do two builds say the same, token for token? Without directories: the current stock and speed builds."""
     edge(json, lambda home, console: pipeline.prove(home, console, "parity", stock, speed, profile))
 
 
-@task(
-    help={
-        "stock": "build directory of stock",
-        "speed": "build directory of the speed build",
-        "profile": "quick or full",
-        "json": "one JSON document on standard output",
-    }
-)
+@task(help=SUITE)
 def throughput(_: Invocation, stock: str = "", speed: str = "", profile: str = "quick", json: bool = False) -> None:
     """Is the speed build faster? Paired and randomised. Without directories: the current builds."""
     edge(json, lambda home, console: pipeline.prove(home, console, "throughput", stock, speed, profile))
@@ -145,7 +139,7 @@ def throughput(_: Invocation, stock: str = "", speed: str = "", profile: str = "
     help={
         "patch": "Speed-Id of the patch; default: every patch with a switch",
         "profile": "quick or full",
-        "json": "one JSON document on standard output",
+        "json": JSON,
     }
 )
 def measure_switch(_: Invocation, patch: str = "", profile: str = "full", json: bool = False) -> None:
@@ -161,7 +155,7 @@ def measure_switch(_: Invocation, patch: str = "", profile: str = "full", json: 
         "only": "run just this stage; the ones before it must have valid records",
         "jobs": "parallel compilers; default: from cores and memory",
         "dry-run": "check everything that can be checked, show what would run, run nothing",
-        "json": "one JSON document on standard output",
+        "json": JSON,
     },
     name="pipeline",
 )
