@@ -20,6 +20,10 @@ SUBJECTS = (
     "the village choir",
     "an old sailor",
     "the librarian",
+    "two sisters",
+    "a retired teacher",
+    "the night watchman",
+    "a travelling doctor",
 )
 DEEDS = (
     "repaired the clock of the town hall in winter",

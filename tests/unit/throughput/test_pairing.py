@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from ci.errors import UsageProblem
 from ci.throughput.pairing import id_prompts, schedule, text_prompts
+from ci.throughput.policy import POLICIES, SWITCHES, Policy
 
 
 @given(count=st.integers(1, 40), seed=st.integers(0, 2**32))
@@ -38,3 +39,10 @@ def test_prompts_are_all_different_and_repeatable() -> None:
 def test_more_text_prompts_than_there_are_is_refused() -> None:
     with pytest.raises(UsageProblem, match="only 42 exist"):
         text_prompts(43, seed=0)
+
+
+@pytest.mark.parametrize("policy", [*POLICIES.values(), *SWITCHES.values()])
+def test_there_are_prompts_for_the_last_look_of_every_policy(policy: Policy) -> None:
+    most = policy.looks[-1].pairs
+    assert len(set(text_prompts(most, seed=1))) == most
+    assert len(set(id_prompts(most, first=8, states=24, seed=1))) == most
