@@ -9,7 +9,7 @@ from invoke.context import Context as Invocation
 from invoke.tasks import task
 
 from ci.console import Console
-from ci.errors import EXIT_DEFECT, EXIT_INTERRUPTED, SpeedforkError
+from ci.errors import EXIT_DEFECT, EXIT_INTERRUPTED, SpeedforkError, UsageProblem
 from ci.home import Home
 from ci.verbs import measure, pipeline, upstream
 
@@ -24,10 +24,11 @@ SUITE = {
 """Options of the verbs that run a suite on two builds."""
 
 
-def edge(json: bool, command: Callable[[Home, Console], int]) -> None:
+def edge(invocation: Invocation, json: bool, command: Callable[[Home, Console], int]) -> None:
     """Run a command and leave with its exit code; the one place that turns errors into text."""
     console = Console(json_output=json)
     try:
+        refuse_remainder(str(getattr(invocation, "remainder", "") or ""))
         code = command(Home.find(CHECKOUT, os.environ), console)
     except SpeedforkError as error:
         console.error(error)
@@ -44,7 +45,14 @@ def edge(json: bool, command: Callable[[Home, Console], int]) -> None:
     sys.exit(code)
 
 
+def refuse_remainder(words: str) -> None:
+    """Refuse words after a bare `--`: they belong to nox, and invoke would drop them without a word."""
+    if words:
+        raise UsageProblem(f"words after -- are not read: {words}", hint="leave the -- away: it belongs to ./noxw -s")
+
+
 @task(
+    auto_shortflags=False,
     help={
         "build": "build to fetch, such as b11393 (repeatable); default: the series' base and the newest pinned one",
         "all": "fetch every pinned build",
@@ -54,37 +62,39 @@ def edge(json: bool, command: Callable[[Home, Console], int]) -> None:
     iterable=["build"],
 )
 def sync_upstream(
-    _: Invocation,
+    c: Invocation,
     build: list[str],
     all_: bool = False,
     remote: str = "",
     json: bool = False,
 ) -> None:
     """Bring upstream builds into the local history, verified against their pins; says what archives may lack."""
-    edge(json, lambda home, console: upstream.sync(home, console, build, all_builds=all_, remote=remote))
+    edge(c, json, lambda home, console: upstream.sync(home, console, build, all_builds=all_, remote=remote))
 
 
-@task(help={"json": JSON}, name="upstream")
-def upstream_(_: Invocation, json: bool = False) -> None:
+@task(auto_shortflags=False, help={"json": JSON}, name="upstream")
+def upstream_(c: Invocation, json: bool = False) -> None:
     """Upstream builds known and fetched, the newest, the series' base, and how far behind it is."""
-    edge(json, upstream.show)
+    edge(c, json, upstream.show)
 
 
 @task(
+    auto_shortflags=False,
     help={
         "build": "the build whose source archive to pin, such as b11500",
         "dry-run": "show the entry and leave ci/config/upstream.toml as it is",
         "json": JSON,
-    }
+    },
 )
-def pin_upstream(_: Invocation, build: str = "", dry_run: bool = False, json: bool = False) -> None:
+def pin_upstream(c: Invocation, build: str = "", dry_run: bool = False, json: bool = False) -> None:
     """Find a build's source archive on the package index, and pin its digest and its git tree."""
-    edge(json, lambda home, console: upstream.pin(home, console, build=build, dry_run=dry_run))
+    edge(c, json, lambda home, console: upstream.pin(home, console, build=build, dry_run=dry_run))
 
 
 @task(
+    auto_shortflags=False,
     help={
-        "onto": "the build to move to, such as b11434; default: the newest pinned one, even if a remote gave a newer",
+        "onto": "the build to move to, such as b11434; default: the newest pinned one, or the series' own base where that is newer",
         "dry-run": "say what would happen and change nothing",
         "accept-partial": "id of a patch of which upstream has a part, and whose rest you have read (repeatable)",
         "json": JSON,
@@ -92,10 +102,11 @@ def pin_upstream(_: Invocation, build: str = "", dry_run: bool = False, json: bo
     iterable=["accept_partial"],
 )
 def rebase_upstream(
-    _: Invocation, accept_partial: list[str], onto: str = "", dry_run: bool = False, json: bool = False
+    c: Invocation, accept_partial: list[str], onto: str = "", dry_run: bool = False, json: bool = False
 ) -> None:
     """Move the series in patches/ onto a newer upstream build. A conflict shows both sides, exit code 3."""
     edge(
+        c,
         json,
         lambda home, console: upstream.rebase(
             home, console, onto=onto, dry_run=dry_run, accept_partial=accept_partial
@@ -103,51 +114,54 @@ def rebase_upstream(
     )
 
 
-@task(help={"model": "model id (repeatable); default: all", "json": JSON}, iterable=["model"])
-def fetch_models(_: Invocation, model: list[str], json: bool = False) -> None:
+@task(auto_shortflags=False, help={"model": "model id (repeatable); default: all", "json": JSON}, iterable=["model"])
+def fetch_models(c: Invocation, model: list[str], json: bool = False) -> None:
     """Fetch the pinned models and generate the exact pairs, verified before they get their names."""
-    edge(json, lambda home, console: pipeline.fetch_models(home, console, model))
+    edge(c, json, lambda home, console: pipeline.fetch_models(home, console, model))
 
 
 @task(
+    auto_shortflags=False,
     help={
         "target": "what to build for; cpu is the one known so far",
         "onto": "upstream build to stand on; default: the newest pinned one",
         "jobs": "parallel compilers; default: from cores and memory",
         "json": JSON,
-    }
+    },
 )
-def build(_: Invocation, target: str = "cpu", onto: str = "", jobs: int = 0, json: bool = False) -> None:
+def build(c: Invocation, target: str = "cpu", onto: str = "", jobs: int = 0, json: bool = False) -> None:
     """Build stock and speed by one recipe; answered from the store when their inputs are known."""
     asked = pipeline.Request(target=target, onto=onto, jobs=jobs)
-    edge(json, lambda home, console: pipeline.build(home, console, asked))
+    edge(c, json, lambda home, console: pipeline.build(home, console, asked))
 
 
-@task(help=SUITE)
-def parity(_: Invocation, stock: str = "", speed: str = "", profile: str = "quick", json: bool = False) -> None:
+@task(auto_shortflags=False, help=SUITE)
+def parity(c: Invocation, stock: str = "", speed: str = "", profile: str = "quick", json: bool = False) -> None:
     """Do two builds say the same, token for token? Without directories: the current stock and speed builds."""
-    edge(json, lambda home, console: pipeline.prove(home, console, "parity", stock, speed, profile))
+    edge(c, json, lambda home, console: pipeline.prove(home, console, "parity", stock, speed, profile))
 
 
-@task(help=SUITE)
-def throughput(_: Invocation, stock: str = "", speed: str = "", profile: str = "quick", json: bool = False) -> None:
+@task(auto_shortflags=False, help=SUITE)
+def throughput(c: Invocation, stock: str = "", speed: str = "", profile: str = "quick", json: bool = False) -> None:
     """Is the speed build faster? Paired and randomised. Without directories: the current builds."""
-    edge(json, lambda home, console: pipeline.prove(home, console, "throughput", stock, speed, profile))
+    edge(c, json, lambda home, console: pipeline.prove(home, console, "throughput", stock, speed, profile))
 
 
 @task(
+    auto_shortflags=False,
     help={
         "patch": "Speed-Id of the patch; default: every patch with a switch",
         "profile": "quick or full",
         "json": JSON,
-    }
+    },
 )
-def measure_switch(_: Invocation, patch: str = "", profile: str = "full", json: bool = False) -> None:
+def measure_switch(c: Invocation, patch: str = "", profile: str = "full", json: bool = False) -> None:
     """What one patch is worth: its switch on against off in one binary, with an interval."""
-    edge(json, lambda home, console: measure.switches(home, console, patch=patch, profile=profile))
+    edge(c, json, lambda home, console: measure.switches(home, console, patch=patch, profile=profile))
 
 
 @task(
+    auto_shortflags=False,
     help={
         "onto": "upstream build to move the series onto; default: the newest pinned one",
         "profile": "quick (12 prompts x 64 tokens, 8 pairs) or full (32 x 128, 16 pairs or more)",
@@ -160,7 +174,7 @@ def measure_switch(_: Invocation, patch: str = "", profile: str = "full", json: 
     name="pipeline",
 )
 def pipeline_(
-    _: Invocation,
+    c: Invocation,
     onto: str = "",
     profile: str = "quick",
     from_: str = "",
@@ -174,4 +188,4 @@ def pipeline_(
     Finished stages are kept: run it again after a fault, a kill or a change, and it continues there.
     """
     asked = pipeline.Request(onto=onto, profile=profile, redo_from=from_, only=only, jobs=jobs, dry_run=dry_run)
-    edge(json, lambda home, console: pipeline.run(home, console, asked))
+    edge(c, json, lambda home, console: pipeline.run(home, console, asked))

@@ -28,7 +28,7 @@ VERDICT_STYLE = {
     "FAIL": "bold red",
     "UNPROVEN": "yellow",
     "error": "bold red",
-    "skipped": "dim",
+    "kept": "dim",
 }
 
 

@@ -64,10 +64,7 @@ def run_pipeline(
     for stage, redo in schedule(stages, asked):
         kept = None if redo else find_record(stage, context)
         if kept is None and asked.only not in (None, stage.name):
-            raise UsageProblem(
-                f"stage {asked.only!r} needs {stage.name!r}, which has no valid record for these inputs",
-                hint="invoke pipeline  (without --only)",
-            )
+            raise _needs(asked.only, stage)
         outcome, value = kept or _worked(stage, context, on_outcome)
         on_outcome(outcome)
         context = context.after(outcome, value)
@@ -80,6 +77,8 @@ def schedule(stages: Sequence[Stage], asked: Asked) -> tuple[tuple[Stage, bool],
     Raises:
         UsageProblem: an unknown stage name.
     """
+    if asked.redo_from and asked.only:
+        raise UsageProblem("--from and --only exclude each other", hint="invoke pipeline --help")
     names = [stage.name for stage in stages]
     for name in (asked.redo_from, asked.only):
         if name is not None and name not in names:
@@ -91,16 +90,30 @@ def schedule(stages: Sequence[Stage], asked: Asked) -> tuple[tuple[Stage, bool],
     return tuple((stage, i >= first or stage.name == asked.only) for i, stage in enumerate(stages[: last + 1]))
 
 
-def preview(stages: Sequence[Stage], context: Context, asked: Asked = Asked()) -> tuple[tuple[str, str], ...]:
-    """For `--dry-run`: what each stage would do, without doing it. Pairs of stage name and words."""
-    rows: list[tuple[str, str]] = []
+def preview(stages: Sequence[Stage], context: Context, asked: Asked = Asked()) -> tuple[tuple[str, str, str], ...]:
+    """For `--dry-run`: what each stage would do and why, without doing it: stage, `run` or `keep`, reason.
+
+    Raises:
+        UsageProblem: as `run_pipeline` would.
+    """
+    rows: list[tuple[str, str, str]] = []
     for stage, redo in schedule(stages, asked):
-        after_a_run = bool(rows) and rows[-1][1] == "run"
-        kept = None if redo or after_a_run else find_record(stage, context)
-        rows.append((stage.name, "skip" if kept else "run"))
+        after = next((name for name, would, _ in rows if would == "run"), None)
+        kept = None if redo or after else find_record(stage, context)
         if kept:
             context = context.after(*kept)
+        elif asked.only not in (None, stage.name):
+            raise _needs(asked.only, stage)
+        reason = "asked for" if redo else f"after {after}" if after else "" if kept else "no record for these inputs"
+        rows.append((stage.name, "keep" if kept else "run", reason))
     return tuple(rows)
+
+
+def _needs(only: str | None, stage: Stage) -> UsageProblem:
+    return UsageProblem(
+        f"stage {only!r} needs {stage.name!r}, which has no valid record for these inputs",
+        hint="invoke pipeline  (without --only)",
+    )
 
 
 def _worked(stage: Stage, context: Context, on_outcome: Callable[[Outcome], None]) -> tuple[Outcome, Model]:

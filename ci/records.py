@@ -10,7 +10,7 @@ from ci.home import Home
 from ci.outcome import GateResult, JsonMap, Verdict
 from ci.stage import Context, Outcome, Stage, StageResult, Status
 
-RECORD_SCHEMA = 1
+RECORD_SCHEMA = 2
 
 
 def record_path(home: Home, stage: str, inputs_digest: str) -> Path:
@@ -22,6 +22,7 @@ def write_record(home: Home, outcome: Outcome, inputs: JsonMap, result: StageRes
     """Leave the record; it appears whole or not at all."""
     record = outcome.to_json() | {
         "schema": RECORD_SCHEMA,
+        "home": str(home.root),
         "inputs": dict(inputs),
         "value": result.value.model_dump(mode="json"),
         "made": {str(path): sha256_file(path) for path in result.made},
@@ -40,7 +41,7 @@ def find_record(stage: Stage, context: Context) -> tuple[Outcome, Model] | None:
     if not path.is_file():
         return None
     try:
-        outcome, value, made = _read(stage, path)
+        outcome, value, made = _read(stage, path, context.home)
     except (ConfigProblem, KeyError, ValueError, TypeError, AttributeError):
         return None  # a record of another version or a damaged one: the stage runs again
     if outcome.verdict is Verdict.UNPROVEN or outcome.inputs_digest != inputs_digest:
@@ -49,11 +50,12 @@ def find_record(stage: Stage, context: Context) -> tuple[Outcome, Model] | None:
     return (outcome, value) if whole else None
 
 
-def _read(stage: Stage, path: Path) -> tuple[Outcome, Model, dict[Path, str]]:
+def _read(stage: Stage, path: Path, home: Home) -> tuple[Outcome, Model, dict[Path, str]]:
     """A record's parts; raises one of several errors when it is not of our making."""
     record = read_json(path)
-    if record["schema"] != RECORD_SCHEMA or record["stage"] != stage.name:
-        raise ConfigProblem(f"{path}: not a record of stage {stage.name!r} in format {RECORD_SCHEMA}")
+    # a copied or moved state must not lead back to the place that it was copied from
+    if (record["schema"], record["stage"], record["home"]) != (RECORD_SCHEMA, stage.name, str(home.root)):
+        raise ConfigProblem(f"{path}: not a record of stage {stage.name!r}, format {RECORD_SCHEMA}, of {home.root}")
     made = {Path(name): str(digest) for name, digest in record["made"].items()}
     outcome = Outcome(
         stage=stage.name,

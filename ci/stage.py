@@ -94,7 +94,7 @@ class Status(StrEnum):
     """How a stage came to its outcome."""
 
     DONE = "done"
-    KEPT = "skipped"
+    KEPT = "kept"
     ERROR = "error"
 
 

@@ -72,7 +72,9 @@ def text_prompts(count: int, *, seed: int) -> tuple[Prompt, ...]:
     """
     every = [f"How {who} {did}, told in twenty numbered steps:\n\n1." for who in SUBJECTS for did in DEEDS]
     if count > len(every):
-        raise UsageProblem(f"{count} text prompts wanted, only {len(every)} exist")
+        raise UsageProblem(
+            f"{count} text prompts wanted, only {len(every)} exist", hint="add subjects to ci/throughput/pairing.py"
+        )
     return tuple(random.Random(seed).sample(every, count))  # noqa: S311
 
 

@@ -55,7 +55,7 @@ def run(home: Home, console: Console, request: Request, stages: Sequence[Stage] 
     planned = preview(stages, context, asked)
     if request.dry_run:
         return show_preview(console, planned)
-    if any(would == "run" for _, would in planned):
+    if any(would == "run" for _, would, _ in planned):
         require_free_space(home.root, NEEDED_BYTES, what="the pipeline")
     outcomes: list[Outcome] = []
     with exclusive(home.lock):
@@ -118,10 +118,10 @@ def check_aim(context: Context) -> None:
         )
 
 
-def show_preview(console: Console, rows: Sequence[tuple[str, str]]) -> int:
-    """What would run; nothing is changed."""
-    console.table(("stage", "would"), rows, title="dry run: nothing was changed")
-    console.document({"dry_run": [{"stage": stage, "would": would} for stage, would in rows]})
+def show_preview(console: Console, rows: Sequence[tuple[str, str, str]]) -> int:
+    """What would run and why; nothing is changed."""
+    console.table(("stage", "would", "because"), rows, title="dry run: nothing was changed")
+    console.document({"dry_run": [{"stage": name, "would": would, "because": why} for name, would, why in rows]})
     return EXIT_OK
 
 

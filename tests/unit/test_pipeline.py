@@ -1,4 +1,6 @@
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -159,13 +161,34 @@ def test_unknown_stages_are_named_with_the_known_ones(bench: Bench) -> None:
         bench.go(redo_from="third")
 
 
-def test_preview_says_what_would_run_without_running(bench: Bench) -> None:
-    assert preview(bench.stages, bench.context) == (("first", "run"), ("second", "run"))
+def would(bench: Bench, **asked: str) -> list[tuple[str, str, str]]:
+    return list(preview(bench.stages, bench.context, Asked(**asked)))
+
+
+def test_preview_says_what_would_run_and_why_without_running(bench: Bench) -> None:
+    fresh = [("first", "run", "no record for these inputs"), ("second", "run", "after first")]
+    assert would(bench) == fresh
     bench.go()
     bench.ran.clear()
-    assert preview(bench.stages, bench.context) == (("first", "skip"), ("second", "skip"))
-    assert preview(bench.stages, bench.context, Asked(redo_from="second")) == (("first", "skip"), ("second", "run"))
-    assert preview(bench.stages, bench.context, Asked(only="first")) == (("first", "run"),)
+    assert would(bench) == [("first", "keep", ""), ("second", "keep", "")]
+    assert would(bench, redo_from="second") == [("first", "keep", ""), ("second", "run", "asked for")]
+    assert would(bench, only="first") == [("first", "run", "asked for")]
     bench.source.write_text("x")
-    assert preview(bench.stages, bench.context) == (("first", "run"), ("second", "run"))
+    assert would(bench) == fresh
     assert bench.ran == []
+
+
+def test_preview_refuses_what_the_run_would_refuse(bench: Bench) -> None:
+    with pytest.raises(UsageProblem, match="'second' needs 'first'"):
+        would(bench, only="second")
+    with pytest.raises(UsageProblem, match="exclude each other"):
+        would(bench, only="second", redo_from="first")
+
+
+def test_a_copied_state_does_not_lead_back_to_where_it_came_from(bench: Bench, tmp_path: Path) -> None:
+    bench.go()
+    copied = tmp_path / "copy"
+    shutil.copytree(bench.context.home.root, copied)
+    bench.context = replace(bench.context, home=Home(root=copied, checkout=tmp_path))
+    bench.go()
+    assert bench.ran == ["first", "second"]

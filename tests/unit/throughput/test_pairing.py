@@ -37,8 +37,8 @@ def test_prompts_are_all_different_and_repeatable() -> None:
 
 
 def test_more_text_prompts_than_there_are_is_refused() -> None:
-    with pytest.raises(UsageProblem, match="only 42 exist"):
-        text_prompts(43, seed=0)
+    with pytest.raises(UsageProblem, match="only 70 exist"):
+        text_prompts(71, seed=0)
 
 
 @pytest.mark.parametrize("policy", [*POLICIES.values(), *SWITCHES.values()])
