@@ -94,7 +94,7 @@ def pin_upstream(c: Invocation, build: str = "", dry_run: bool = False, json: bo
 @task(
     auto_shortflags=False,
     help={
-        "onto": "the build to move to, such as b11434; default: the newest pinned one, or the series' own base where that is newer",
+        "onto": "the build to move to, such as b11434; default: the newest pinned one, or the base if that is newer",
         "dry-run": "say what would happen and change nothing",
         "accept-partial": "id of a patch of which upstream has a part, and whose rest you have read (repeatable)",
         "json": JSON,
