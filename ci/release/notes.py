@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ci.outcome import JsonMap, JsonValue
 from ci.release.manifest import SOURCE_TARGET, Manifest, fixed_digest
-from ci.report import words
+from ci.report import explain, words
 from ci.report.summary import summarise
 from ci.report.words import one_line
 from ci.template import render_template
@@ -57,6 +57,9 @@ def render_notes(manifest: Manifest) -> str:
             "fixed": manifest.fixed,
             "measured": manifest.measured,
             "fixed_digest": fixed_digest(manifest.fixed),
+            "about_scenarios": explain.SCENARIOS,
+            "cpu_needs": explain.cpu_needs(manifest.fixed, manifest.measured.machine),
+            "deliberate": explain.deliberate(manifest.fixed),
             "first_binary": speed[0] if speed else None,
         },
         filters={**words.SPELLING, "code": code, "scalars": scalars, "file": Trusted, "spelled": Trusted, **NUMBERS},

@@ -9,6 +9,8 @@ from ci.release.manifest import SuiteEvidence
 from ci.report.words import one_line, percent, shortened, signed
 
 NAME_LIMIT = 60
+REAL_PREFIX = "real-"
+"""How the names of the scenarios with a real model begin."""
 CLOCK_WORDS = {"cpu": "CPU time", "server": "the server's clock", "wall": "the client's clock"}
 LogRatio = Annotated[float, Field(ge=-20, le=20)]
 """A factor of e^20 between two builds is a broken clock, not a speed."""
@@ -89,6 +91,11 @@ class ScenarioFigure:
     tokens_per_round: float | None
 
     @property
+    def is_real(self) -> bool:
+        """Whether a real model ran; the others are generated, with next to no layers."""
+        return self.scenario.startswith(REAL_PREFIX)
+
+    @property
     def pairs(self) -> int:
         """How many pairs were measured."""
         return len(self.raw)
@@ -132,7 +139,7 @@ class ScenarioFigure:
 
     @property
     def short_name(self) -> str:
-        """The scenario's name for headlines and plots."""
+        """The scenario's name for plots."""
         return shortened(one_line(self.scenario), NAME_LIMIT)
 
 

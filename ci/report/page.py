@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from ci.outcome import JsonValue, Verdict
 from ci.release.manifest import Manifest, fixed_digest
-from ci.report import words
+from ci.report import explain, words
 from ci.report.plots import description, ratio_plot
 from ci.report.summary import summarise
 from ci.template import render_template
@@ -35,12 +35,15 @@ def render_page(manifest: Manifest) -> str:
             "fixed": manifest.fixed,
             "measured": manifest.measured,
             "fixed_digest": fixed_digest(manifest.fixed),
+            "about_scenarios": explain.SCENARIOS,
+            "cpu_needs": explain.cpu_needs(manifest.fixed, manifest.measured.machine),
+            "deliberate": explain.deliberate(manifest.fixed),
             # the plot is our own SVG, its labels escaped by matplotlib
             "plot": Markup(ratio_plot(summary.scenarios)),  # noqa: S704
             "plot_words": description(summary.scenarios),
             "mark": verdict_mark,
         },
-        filters={**words.SPELLING, "evidence": evidence_text},
+        filters={**words.SPELLING, "evidence": evidence_text, "stage_word": explain.stage_word},
         finalize=lambda value: words.visible(value) if type(value) is str else value,
         autoescape=True,
     )

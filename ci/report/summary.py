@@ -3,7 +3,7 @@
 A suite that left no evidence, or evidence about other builds, counts as UNPROVEN: nothing passes by absence.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,11 +13,12 @@ from ci.report.figures import ScenarioFigure, scenario_figures
 from ci.report.words import one_line, sentence, shortened
 
 REQUIRED_SUITES = ("parity", "throughput")
-LISTED_SCENARIOS = 2
-"""The headline names this many scenarios; of more it gives the least and the greatest gain."""
 REASON_LIMIT = 200
-STOCK_GATE = "real-greedy"
+REAL_GATE = "real-greedy"
 """The parity gate that compares stock with speed on the real model."""
+STOCK_GATES = (REAL_GATE, "pair-stock-", "pair-sampled-")
+"""How the names of the parity gates begin that compare with stock; the others compare with the calculated text, or
+the speed build with itself."""
 
 Gates: TypeAlias = tuple[GateResult, ...]
 
@@ -155,28 +156,66 @@ def _claim(throughput: SuiteSummary, scenarios: Sequence[ScenarioFigure]) -> str
 
 
 def parity_words(parity: SuiteSummary) -> str:
-    """What the passed parity gates compared, and where they let a tie count as equal."""
+    """What the passed parity gates compared with stock, what with anything else, and where a tie counts as equal."""
     texts = {gate.gate: gate.evidence for gate in parity.gates if {"forks", "n_compared"} <= set(gate.evidence)}
     if not texts:
         return f"{len(parity.gates)} parity gate(s) passed"
-    tokens, forks = sum(text["n_compared"] for text in texts.values()), sum(len(t["forks"]) for t in texts.values())
-    ties = f", {forks} fork(s) at ties" if forks else ""
-    return f"{_sameness(texts.get(STOCK_GATE))} ({tokens:,} tokens in {len(texts)} comparisons{ties})"
+    stock = {name: text for name, text in texts.items() if name.startswith(STOCK_GATES)}
+    others = [text for name, text in texts.items() if name not in stock]
+    parts = (_against_stock(stock), _against_itself(others, "more" if stock else "tokens"))
+    return "; ".join(filter(None, parts))
 
 
-def _sameness(real: JsonMap | None) -> str:
-    """How the speed build stands to stock on the real model; only a comparison without forks is called identical."""
-    if not real or not real.get("n_prompts"):
-        return "equal in all comparisons"
-    amount = f"{real['n_prompts']} prompts x {real['n_expected'] // real['n_prompts']} tokens"
-    return f"{'equal but for ties' if real['forks'] else 'token-identical'} to stock on {amount}"
+def _against_stock(texts: Mapping[str, JsonMap]) -> str:
+    """How the speed build stands to stock; only comparisons without forks are called identical."""
+    if not texts:
+        return "no text was compared with stock"
+    tokens, forks = _amounts(texts.values())
+    sameness = f"equal but for {forks} fork(s) at ties" if forks else "token-identical"
+    where = [_real_prompts(texts[REAL_GATE])] if REAL_GATE in texts else []
+    where += ["generated models"] if len(texts) > len(where) else []
+    return f"{sameness} to stock on {tokens:,} tokens ({', and '.join(where)})"
+
+
+def _real_prompts(real: JsonMap) -> str:
+    if not real.get("n_prompts"):
+        return "a real model"
+    most = "" if real["n_compared"] == real["n_expected"] else "up to "
+    return f"{real['n_prompts']} real prompts x {most}{real['n_expected'] // real['n_prompts']}"
+
+
+def _against_itself(texts: Collection[JsonMap], unit: str) -> str:
+    if not texts:
+        return ""
+    tokens, forks = _amounts(texts)
+    ties = f", but for {forks} fork(s) at ties" if forks else ""
+    return f"{tokens:,} {unit} agree with the calculated text or with its own plain decoding{ties}"
+
+
+def _amounts(texts: Iterable[JsonMap]) -> tuple[int, int]:
+    """Tokens compared, and forks let through."""
+    amounts = [(text["n_compared"], len(text["forks"])) for text in texts]
+    return sum(tokens for tokens, _ in amounts), sum(forks for _, forks in amounts)
 
 
 def gain_words(scenarios: Sequence[ScenarioFigure]) -> str:
-    """The gains with their intervals; empty when nothing was measured."""
-    if len(scenarios) <= LISTED_SCENARIOS:
-        return "; ".join(f"{figure.words} on {figure.short_name}" for figure in scenarios)
-    least = min(scenarios, key=lambda figure: figure.log_ratio)
-    most = max(scenarios, key=lambda figure: figure.log_ratio)
-    ends = f"from {least.words} on {least.short_name} to {most.words} on {most.short_name}"
-    return f"{ends}, {len(scenarios)} scenarios"
+    """The gains with their intervals, the real model first; empty when nothing was measured."""
+    if not scenarios:
+        return ""
+    real = [figure for figure in scenarios if figure.is_real]
+    generated = [figure for figure in scenarios if not figure.is_real]
+    parts = [f"on a real model {_ends(real)}" if real else "not measured on a real model"]
+    if generated:
+        parts.append(f"{_ends(generated, most='up to ')} on a generated model that exaggerates the gain")
+    return "; ".join(parts)
+
+
+def _ends(scenarios: Sequence[ScenarioFigure], most: str = "") -> str:
+    """The one change, or the least and the greatest; `most` stands for the least where nothing got slower."""
+    low = min(scenarios, key=lambda figure: figure.log_ratio)
+    high = max(scenarios, key=lambda figure: figure.log_ratio)
+    if low is high:
+        return high.words
+    if most and not any(figure.is_slower for figure in scenarios):
+        return f"{most}{high.words}"
+    return f"from {low.words} to {high.words}"

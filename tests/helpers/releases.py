@@ -30,7 +30,7 @@ def side(digest: str, tokens_per_s: float, acceptance: float | None, per_round: 
 
 
 def scenario(
-    name: str = "smollm2-135m, plain",
+    name: str = "real-plain",
     shift: float = 0.0,
     *,
     raw: Sequence[float] | None = None,
@@ -137,10 +137,16 @@ def document_parts(suites: Sequence[JsonValue] | None = None) -> dict[str, Any]:
     measured = {
         "profile": "quick",
         "created": "2026-11-30T16:30:00Z",
-        "machine": {"cpu": "Example CPU @ 2.40GHz", "cores": 2, "memory_gb": 7.8, "system": "Linux 6.1, glibc 2.36"},
+        "machine": {
+            "cpu": "Example CPU @ 2.40GHz",
+            "cores": 2,
+            "memory_gb": 7.8,
+            "system": "Linux 6.1",
+            "libc": "glibc 2.36",
+        },
         "suites": list([parity(), throughput()] if suites is None else suites),
         "stages": [
-            {"stage": "sync", "outcome": "done", "seconds": 41.2},
+            {"stage": "sync", "outcome": "skipped", "seconds": 41.2},
             {"stage": "build", "outcome": "done", "seconds": 613.0},
             {"stage": "parity", "outcome": "done", "verdict": "PASS", "seconds": 95.0},
             {"stage": "throughput", "outcome": "done", "verdict": "PASS", "seconds": 128.5},

@@ -11,7 +11,7 @@ from ci.parity.greedy import Comparison, Text, judge
 from ci.parity.policy import BITWISE
 from ci.release.manifest import SuiteEvidence
 from ci.report.figures import ScenarioFigure, scenario_figures
-from ci.report.summary import STOCK_GATE, summarise
+from ci.report.summary import REAL_GATE, summarise
 from ci.throughput.pairing import Turn
 from ci.throughput.policy import POLICIES
 from ci.throughput.samples import Pair, Sample, Side
@@ -96,8 +96,8 @@ def test_pairs_that_are_too_few_leave_the_interval_open() -> None:
 def test_the_parity_gate_gives_the_headline_its_amounts() -> None:
     texts = tuple(Text(prompt=f"p{index}", tokens=(1, 2, 3, 4), asked=4) for index in range(3))
     gate = judge(
-        Comparison(gate=STOCK_GATE, left=texts, right=texts, n_prompts=3, n_expected=12, tolerance=BITWISE, forks=())
+        Comparison(gate=REAL_GATE, left=texts, right=texts, n_prompts=3, n_expected=12, tolerance=BITWISE, forks=())
     )
     parity = releases.suite("parity", [gate.to_json()])
     headline = summarise(releases.manifest([parity, releases.throughput()])).headline
-    assert headline.startswith("Safe and faster: token-identical to stock on 3 prompts x 4 tokens (12 tokens in 1 ")
+    assert headline.startswith("Safe and faster: token-identical to stock on 12 tokens (3 real prompts x 4); ")

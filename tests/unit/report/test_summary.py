@@ -19,9 +19,10 @@ def test_proven_and_faster() -> None:
     summary = summarise(releases.manifest())
     assert summary.verdict is Verdict.PASS
     assert summary.headline == (
-        "Safe and faster: token-identical to stock on 12 prompts x 64 tokens (1,536 tokens in 2 comparisons); "
-        "+8.4 % (99.2 % interval +7.2 to +9.7) on smollm2-135m, plain; "
-        "+14.0 % (99.2 % interval +12.7 to +15.3) on exact-large, draft."
+        "Safe and faster: token-identical to stock on 768 tokens (12 real prompts x 64); "
+        "768 more agree with the calculated text or with its own plain decoding; "
+        "on a real model +8.4 % (99.2 % interval +7.2 to +9.7); "
+        "+14.0 % (99.2 % interval +12.7 to +15.3) on a generated model that exaggerates the gain."
     )
     assert summary.unproven == summary.failed == ()
 
@@ -30,14 +31,15 @@ def test_forks_at_ties_are_counted_in_the_headline() -> None:
     fork = {"prompt": "p", "index": 3, "tokens": [1, 2], "margin": 0.01, "explained": True}
     parity = releases.suite("parity", [releases.gate("spec", n_compared=1200, n_expected=1300, forks=[fork, fork])])
     text = words(parity, releases.throughput())
-    assert "equal in all comparisons (1,200 tokens in 1 comparisons, 2 fork(s) at ties); " in text
+    assert "no text was compared with stock; 1,200 tokens agree " in text
+    assert "its own plain decoding, but for 2 fork(s) at ties; " in text
     assert "identical" not in text
 
 
 def test_a_fork_from_stock_is_not_called_identical() -> None:
     parity = releases.parity()
     parity["gates"][0]["evidence"]["forks"] = [{"index": 3}]
-    assert "equal but for ties to stock on 12 prompts x 64 tokens" in words(parity, releases.throughput())
+    assert "equal but for 1 fork(s) at ties to stock on 768 tokens" in words(parity, releases.throughput())
 
 
 def test_gates_without_texts_are_not_called_token_identical() -> None:
@@ -51,10 +53,10 @@ def test_a_passed_gate_without_a_gain_is_not_called_faster() -> None:
 
 
 def test_a_scenario_that_claims_nothing_needs_no_gain() -> None:
-    scenarios = [releases.scenario("real", -0.081, claims=False), releases.scenario("large")]
+    scenarios = [releases.scenario("real-plain", -0.081, claims=False), releases.scenario("large")]
     text = words(releases.parity(), releases.throughput(scenarios=scenarios))
     assert text.startswith("Safe and faster: ")
-    assert "on real" in text
+    assert "; on a real model " in text
 
 
 def test_one_claimed_scenario_without_a_gain_is_enough_to_lose_the_word() -> None:
@@ -87,7 +89,7 @@ def test_an_open_throughput_gate_is_said() -> None:
 
 def test_unproven_parity_is_never_called_safe() -> None:
     text = words(releases.parity("UNPROVEN", "no answers"), releases.throughput())
-    assert text.startswith("Not proven safe: no answers. Speed: +8.4 %")
+    assert text.startswith("Not proven safe: no answers. Speed: on a real model +8.4 %")
 
 
 @pytest.mark.parametrize(
@@ -145,11 +147,31 @@ def test_a_further_suite_counts() -> None:
     assert summary.headline.endswith(" Audit FAIL: absolute path.")
 
 
-def test_many_scenarios_are_given_by_their_ends() -> None:
-    scenarios = [releases.scenario(f"s{index}", index / 100) for index in range(5)]
+def compared(name: str, tokens: int) -> JsonValue:
+    return releases.gate(name, n_compared=tokens, n_expected=tokens, forks=[])
+
+
+def test_only_what_was_compared_with_stock_is_called_identical_to_stock() -> None:
+    real = releases.gate("real-greedy", n_prompts=12, n_compared=700, n_expected=768, forks=[])
+    with_stock = [compared("pair-stock-small", 1000), compared("pair-sampled-large-plain", 300)]
+    others = ("real-self-identity", "real-ngram-mod", "pair-law-small", "pair-tokens-small-draft-dspark")
+    parity = releases.suite("parity", [real, *with_stock, *(compared(name, 10) for name in others)])
+    text = words(parity, releases.throughput())
+    assert "token-identical to stock on 2,000 tokens (12 real prompts x up to 64, and generated models); " in text
+    assert "; 40 more agree with the calculated text or with its own plain decoding; " in text
+
+
+def test_the_real_model_comes_first_and_generated_ones_by_their_greatest_gain() -> None:
+    scenarios = [releases.scenario(name, at) for name, at in (("a", 0.0), ("b", 0.04), ("real-plain", -0.05))]
     text = words(releases.parity(), releases.throughput(scenarios=scenarios))
-    assert "from +8.4 % (99.2 % interval +7.2 to +9.7) on s0 to +12.8 %" in text
-    assert "on s4, 5 scenarios." in text
+    assert "; on a real model +3.1 % (99.2 % interval +2.0 to +4.4); up to +12.8 % (" in text
+    assert text.endswith(" on a generated model that exaggerates the gain.")
+
+
+def test_a_loss_is_not_hidden_behind_the_greatest_gain() -> None:
+    scenarios = [releases.scenario("a", -0.2), releases.scenario("b")]
+    text = words(releases.parity(), releases.throughput(scenarios=scenarios))
+    assert "; not measured on a real model; from -11.3 % (" in text
 
 
 def test_a_long_reason_is_cut_in_the_headline() -> None:
