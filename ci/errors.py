@@ -191,4 +191,4 @@ class SeriesConflict(SpeedforkError):
     """A patch does not go onto the aim; nothing was moved."""
 
     exit_code = EXIT_CONFLICT
-    advice = "adapt the patch in patches/ to what upstream holds now, then run the command again"
+    advice = "nothing was changed; mend it in a clone of the history: see 'A conflict' in docs/maintainer.md"

@@ -108,11 +108,12 @@ def conflict_of_am(done: Completed, at: Conflict) -> Conflict | None:
     if not paths:
         return None
     listed = tuple(PathConflict(path=path, kind=why) for path, why in paths.items())
-    return replace(at, paths=listed, said=_without_hints(said))
+    return replace(at, paths=listed, said=without_hints(said))
 
 
-def _without_hints(said: str) -> str:
-    return "\n".join(line for line in said.splitlines() if line and not line.startswith("hint: "))
+def without_hints(said: str) -> str:
+    """What git said, without its advice on commands that make no sense in a scratch repository."""
+    return "\n".join(line for line in said.splitlines() if line and not line.startswith("hint:"))
 
 
 def conflict_of_pick(repo: Git, done: Completed, at: Conflict) -> Conflict:

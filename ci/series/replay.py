@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from ci.errors import BaseMismatch, SeriesProblem, UsageProblem
 from ci.git import Git
-from ci.series.conflict import Conflict, conflict_of_am, conflict_of_pick, partly_landed
+from ci.series.conflict import Conflict, conflict_of_am, conflict_of_pick, partly_landed, without_hints
 from ci.series.order import BaseTag, Series
 from ci.series.patch import Patch
 from ci.series.scratch import hand_over, scratch_repository
@@ -194,7 +194,11 @@ def _import_all(repo: Git, series: Series, base_commit: str, steps: _Steps) -> t
         if done.code:
             conflict = conflict_of_am(done, _at(patch, series, series.base.tag))
             if conflict is None:
-                raise SeriesProblem(f"{patch.path}: git cannot read it: {done.stderr.decode('utf-8', 'replace')}")
+                said = without_hints(done.stderr.decode("utf-8", "replace"))
+                raise SeriesProblem(
+                    f"{patch.path}: git cannot read it: {said.strip()}",
+                    hint=f"export it again: git format-patch -1 --stdout <commit> > patches/{patch.id}.patch",
+                )
             return conflict
         commits.append(_head(repo))
     return tuple(commits)

@@ -20,10 +20,11 @@ def snapshot_source(home: Home) -> SnapshotSource:
     return SnapshotSource(git=Git.open_bare(home.history), downloads=home.downloads, lock=load_lock())
 
 
-def aim(home: Home, asked: str | None) -> BuildTag:
-    """The build to move onto: the one asked for, or the newest pinned one.
+def aim(home: Home, asked: str | None, *, base: BuildTag) -> BuildTag:
+    """The build to move onto: the one asked for, or the newest pinned one, or the base when that is newer still.
 
-    A newer build that came from a git remote counts only when it is asked for: nothing vouches for its tree.
+    A newer build that came from a git remote counts only when it is asked for, or when the series was moved onto it
+    already: nothing else vouches for its tree.
 
     Raises:
         UsageProblem: not a build tag.
@@ -31,7 +32,7 @@ def aim(home: Home, asked: str | None) -> BuildTag:
     """
     pinned = load_lock().by_tag()
     if not asked:
-        return max(pinned)
+        return max(base, *pinned)
     tag = BuildTag.parse(asked)
     known = {*pinned, *fetched(home)}
     if tag not in known:
@@ -53,7 +54,7 @@ def wanted(context: Context) -> tuple[BaseTag, BuildTag]:
     """
     base = load_series(context.home.patches).base
     check_base(context.home, base)
-    return base, aim(context.home, context.options.onto)
+    return base, aim(context.home, context.options.onto, base=base.tag)
 
 
 def check_base(home: Home, base: BaseTag) -> None:

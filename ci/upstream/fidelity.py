@@ -16,6 +16,7 @@ from ci.upstream.tags import BuildTag
 LINK_TEXT_BYTES = 200
 """A link stored as text is its target's path; longer files are not looked at."""
 SHOWN = 10
+NOT_COMPARED = "not compared with git: give --remote; the signs above prove nothing by their absence"
 SHOWN_DIFFERENCES = 100
 
 
@@ -100,8 +101,9 @@ class Fidelity:
         )
 
     def lines(self) -> tuple[str, ...]:
-        """The report for people, one fact a line."""
+        """The report for people, one fact a line; what was compared comes before mere signs."""
         return (
+            *self._compared_lines(),
             f"{self.tag}: tree {self.tree}, {self.files} files",
             f"executable: {self.executables}; symbolic links: {self.symlinks}; submodules: {self.submodules}",
             f"begin with #! but are not executable: {_named(self.scripts_not_executable)}",
@@ -109,14 +111,14 @@ class Fidelity:
             f"have another's exact content, as a link that was followed would: {_named(self.copies)}",
             f".gitmodules: {'present' if self.gitmodules else 'none'}",
             f"export-ignore or export-subst in: {_named(self.export_attributes)}",
-            *self._comparison(),
+            *(() if self.compared else (NOT_COMPARED,)),
         )
 
-    def _comparison(self) -> tuple[str, ...]:
+    def _compared_lines(self) -> tuple[str, ...]:
         if self.compared is None:
-            return ("not compared with git: give --remote; the signs above prove nothing by their absence",)
+            return ()
         verdict, *paths = self.compared.lines()
-        return (f"compared with git: {verdict}", *paths)
+        return (f"{self.tag}: {verdict}", *paths)
 
     def to_json(self) -> JsonMap:
         """Plain JSON form."""

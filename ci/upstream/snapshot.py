@@ -108,7 +108,13 @@ class SnapshotSource:
             DiskFull: no room; complete tags stay.
         """
         pinned = self.lock.by_tag()
-        require_known(tags, tuple(pinned), source=self.name)
+        require_known(
+            tags,
+            tuple(pinned),
+            source=self.name,
+            lacks="do not have",
+            command="invoke pin-upstream --build {build}",
+        )
         builds = tuple(self._sync_one(pinned[tag], progress) for tag in sorted(set(tags)))
         return SyncReport(source=self.name, builds=builds)
 

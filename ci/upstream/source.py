@@ -119,8 +119,22 @@ def compare(base: BuildTag, *, known: tuple[BuildTag, ...], local: tuple[BuildTa
     )
 
 
-def require_known(tags: Iterable[BuildTag], known: Sequence[BuildTag], *, source: str) -> None:
+def require_known(
+    tags: Iterable[BuildTag],
+    known: Sequence[BuildTag],
+    *,
+    source: str,
+    lacks: str = "does not have",
+    command: str = UnknownBuild.advice,
+) -> None:
     """Refuse builds that a source does not have, all of them in one message.
+
+    Args:
+        tags: the builds asked for.
+        known: the builds that are there.
+        source: what to call the source.
+        lacks: the verb that goes with its name.
+        command: the next step; `{build}` in it stands for the first build that is not there.
 
     Raises:
         UnknownBuild: names them and what is near.
@@ -128,15 +142,17 @@ def require_known(tags: Iterable[BuildTag], known: Sequence[BuildTag], *, source
     unknown = sorted(set(tags) - set(known))
     if unknown:
         names = ", ".join(str(tag) for tag in unknown)
-        raise UnknownBuild(f"{source} does not have {names}; {near(unknown[0], known)}")
+        raise UnknownBuild(
+            f"{source} {lacks} {names}; {near(unknown[0], known)}", hint=command.format(build=unknown[0])
+        )
 
 
 def near(tag: BuildTag, known: Sequence[BuildTag]) -> str:
     """Words on the builds that a source has around one that it lacks."""
     if not known:
-        return "it has no builds at all"
+        return "there are no builds at all"
     close = sorted(sorted(known, key=lambda other: abs(other.number - tag.number))[:4])
-    return f"it has {len(known)} builds, near that: {', '.join(str(other) for other in close)}"
+    return f"of {len(known)} there, near that: {', '.join(str(other) for other in close)}"
 
 
 def check_tree(tag: BuildTag, found: str, expected: Mapping[str, str | None], *, hint: str | None = None) -> None:

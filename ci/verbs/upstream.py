@@ -87,10 +87,16 @@ def show(home: Home, console: Console) -> int:
     source = snapshot_source(home)
     found = state(source, source.git, base.tag)
     rows = [
-        (str(tag), "yes" if tag in found.local else "", "base" if tag == base.tag else "")
+        (
+            str(tag),
+            "pinned" if tag in found.known else "remote",
+            "yes" if tag in found.local else "",
+            "base" if tag == base.tag else "",
+        )
         for tag in sorted({*found.known, *found.local}, reverse=True)
     ]
-    console.table(("build", "fetched", ""), rows, title=f"upstream builds in {source.name}")
+    console.table(("build", "source", "fetched", ""), rows, title="upstream builds")
+    console.result(pinned_words(max(found.known)))
     builds = "1 known build" if found.behind_builds == 1 else f"{found.behind_builds} known builds"
     behind = f"{builds} and {found.behind_numbers} build numbers behind {found.newest}"
     console.result(f"base {base.tag} is {behind}" if found.behind_builds else f"base {base.tag} is the newest known")
@@ -109,8 +115,24 @@ def show(home: Home, console: Console) -> int:
     return EXIT_OK
 
 
+def pinned_words(newest: BuildTag) -> str:
+    """How far the list reaches, and how a newer build gets into it."""
+    return (
+        f"newest pinned build {newest}; newer ones are not looked for here. "
+        "next: invoke pin-upstream --build bN, or invoke sync-upstream --remote URL"
+    )
+
+
 def pin(home: Home, console: Console, *, build: str, dry_run: bool, lock_file: Path = LOCK_FILE) -> int:
-    """Put the source archive of a build into the lock, or show the entry that it would get."""
+    """Put the source archive of a build into the lock, or show the entry that it would get.
+
+    Raises:
+        UsageProblem: no build was named.
+    """
+    if not build:
+        raise UsageProblem(
+            "--build is required", hint="invoke pin-upstream --build bNNNN  (invoke upstream lists pins)"
+        )
     tag = BuildTag.parse(build)
     with exclusive(home.lock):
         lock = load_lock(lock_file)
@@ -152,7 +174,7 @@ def rebase(home: Home, console: Console, *, onto: str, dry_run: bool, accept_par
     series = load_series(home.patches)
     check_base(home, series.base)
     check_ids(series, accept_partial)
-    goal = aim(home, onto or None)
+    goal = aim(home, onto or None, base=series.base.tag)
     if series.base.tag > goal:
         raise UsageProblem(
             f"base {series.base.tag} of the series is newer than the aim {goal}",
@@ -207,8 +229,12 @@ def command_of(onto: BuildTag, accepted: Sequence[str]) -> str:
 
 def closing_words(rebased: Rebased, command: str, *, dry_run: bool, moved: bool) -> str:
     """What happened, and what to type next."""
+    if dry_run and not moved:
+        return "the series stands on that build already: nothing to do"
     if dry_run:
         return f"would give tree {rebased.tree}; nothing was changed. next: {command}"
     if not moved:
         return "the series stands on that build already; its files are as an export writes them"
-    return f"patches/ now stands on {rebased.onto}, tree {rebased.tree}. next: git diff patches/"
+    return (
+        f"patches/ now stands on {rebased.onto}, tree {rebased.tree}. next: git add -A patches/ && git diff --cached"
+    )

@@ -211,8 +211,12 @@ def test_a_damaged_patch_is_named_as_damaged(past: Past) -> None:
     past.build("b100", {"f": LINES})
     past.patch("one", {"f": changed(LINES, 3)})
     past.patches["one"] = past.patches["one"].replace(b"@@ -1,6 +1,6 @@", b"@@ -1,9 +1,9 @@")
-    with pytest.raises(SeriesProblem, match=r"one\.patch: git cannot read it: (?s:.*)corrupt patch"):
+    with pytest.raises(SeriesProblem, match=r"one\.patch: git cannot read it: (?s:.*)corrupt patch") as caught:
         run(past, "b100")
+    assert "hint:" not in caught.value.message
+    assert caught.value.hint == "export it again: git format-patch -1 --stdout <commit> > patches/one.patch"
+    assert "hint:" not in caught.value.message
+    assert caught.value.hint == "export it again: git format-patch -1 --stdout <commit> > patches/one.patch"
 
 
 SHAPES: Mapping[str, tuple[dict[str, bytes | Entry], dict[str, bytes | Entry | None]]] = {

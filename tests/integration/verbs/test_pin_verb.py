@@ -123,7 +123,7 @@ def test_whatever_goes_wrong_leaves_the_lock_alone(
     home: Home, lock_file: Path, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = lock_file.read_bytes()
-    with pytest.raises(UsageProblem, match="'' is not an upstream build"):
+    with pytest.raises(UsageProblem, match="--build is required"):
         pin(home, lock_file, "")
     whole = index.files[archive_name(8)]
     index.files[archive_name(8)] = whole[:-9]

@@ -94,8 +94,7 @@ def test_archives_in_the_history_are_compared_with_a_remote_path_by_path(
     assert "b7: equal to git's tree" in said
     at = said.index(f"b8: 1 path differs from git's tree {remote.git.tree_of('b8')}")
     assert said[at + 1] == "  run.sh: mode 100644, in git 100755"
-    assert f"b9: tree {remote.git.tree_of('b9')}, 2 files" in said
-    assert "compared with git: equal to git's tree" in said
+    assert said.index("b9: equal to git's tree") < said.index(f"b9: tree {remote.git.tree_of('b9')}, 2 files")
     assert "refs/tags" not in captured.err
 
 
@@ -137,6 +136,29 @@ def test_an_unknown_base_is_found_before_anything_is_fetched(
     assert refused.value.hint == "invoke sync-upstream --remote URL --build b9"
     synced(home, "b9", remote=str(remote.git.path))
     check_aim(context(home, onto="b9"))
+
+
+def test_a_series_on_a_build_newer_than_all_pins_stays_there_unless_told_otherwise(
+    home: Home,
+    lock: SnapshotLock,
+    series: Callable[[int, str], None],
+    remote: Past,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    synced(home, "b9", remote=str(remote.git.path))
+    assert sync.aim(home, None, base=B7) == B8
+    assert sync.aim(home, None, base=BuildTag(9)) == BuildTag(9)
+    assert sync.aim(home, "b8", base=BuildTag(9)) == B8
+    series(9, str(remote.git.tree_of("b9")))
+    unasked = Context(home=home, console=Console(), options=Options())
+    check_aim(unasked)
+    assert sync.wanted(unasked)[1] == BuildTag(9)
+
+
+def test_a_build_without_pin_names_the_command_that_pins_it(home: Home, lock: SnapshotLock) -> None:
+    with pytest.raises(UnknownBuild, match=r"the pinned archives of .* do not have b99; of 2 there") as refused:
+        synced(home, "b99")
+    assert refused.value.hint == "invoke pin-upstream --build b99"
 
 
 def test_a_base_with_another_tree_than_pinned_is_found_before_anything_is_fetched(

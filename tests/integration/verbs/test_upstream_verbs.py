@@ -11,6 +11,7 @@ from ci.home import Home
 from ci.series.order import load_series
 from ci.stages.sync import aim
 from ci.upstream.snapshot import load_lock
+from ci.upstream.tags import BuildTag
 from ci.verbs import upstream
 from tests.helpers.histories import Past, changed, numbered
 
@@ -113,9 +114,18 @@ def test_accepting_a_patch_that_is_not_there_is_refused_with_a_guess(past: Past,
 
 
 def test_a_dry_run_names_the_command_that_does_it(past: Past, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    past.build("b101", {"a.txt": b"new\n" + LINES, "b.txt": LINES})
     past.save(home.patches)
-    upstream.rebase(home, Console(), onto="b100", dry_run=True, accept_partial=["first"])
-    assert "next: invoke rebase-upstream --onto b100 --accept-partial first\n" in capsys.readouterr().out
+    upstream.rebase(home, Console(), onto="b101", dry_run=True, accept_partial=["first"])
+    assert "next: invoke rebase-upstream --onto b101 --accept-partial first\n" in capsys.readouterr().out
+
+
+def test_a_dry_run_on_the_own_base_has_nothing_to_do(
+    past: Past, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    past.save(home.patches)
+    upstream.rebase(home, Console(), onto="b100", dry_run=True)
+    assert capsys.readouterr().out.endswith("the series stands on that build already: nothing to do\n")
 
 
 def test_a_newer_build_from_a_remote_is_named_in_the_advice_and_is_no_default(
@@ -125,4 +135,18 @@ def test_a_newer_build_from_a_remote_is_named_in_the_advice_and_is_no_default(
     past.save(home.patches)
     upstream.show(home, Console())
     assert "next: invoke rebase-upstream --onto b20000 --dry-run\n" in capsys.readouterr().out
-    assert aim(home, None) == max(load_lock().by_tag())
+    assert aim(home, None, base=BuildTag(100)) == max(load_lock().by_tag())
+
+
+def test_the_list_says_where_builds_come_from_and_where_it_ends(
+    past: Past, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    past.build("b20000", {"a.txt": LINES, "b.txt": LINES})
+    past.save(home.patches)
+    upstream.show(home, Console())
+    said = capsys.readouterr().out
+    newest = max(load_lock().by_tag())
+    assert f"newest pinned build {newest}; newer ones are not looked for here. next: invoke pin-upstream" in said
+    cells = [[cell.strip() for cell in line.split("│")[1:3]] for line in said.splitlines() if line.count("│") > 2]
+    assert ["b20000", "remote"] in cells
+    assert [str(newest), "pinned"] in cells
