@@ -9,11 +9,12 @@ from invoke.context import Context as Invocation
 from invoke.tasks import task
 
 from ci.console import Console
-from ci.errors import EXIT_DEFECT, EXIT_INTERRUPTED, SpeedforkError, UsageProblem
+from ci.errors import EXIT_DEFECT, EXIT_OK, EnvironmentProblem, Interrupted, SpeedforkError, UsageProblem
 from ci.home import Home
 from ci.verbs import measure, pipeline, upstream
 
 CHECKOUT = Path(__file__).parent
+DISK = "check that SPEEDFORK_HOME is a folder that can be written, then run the command again"
 JSON = "one JSON document on standard output; words go to standard error"
 SUITE = {
     "stock": "build directory of stock",
@@ -30,19 +31,31 @@ def edge(invocation: Invocation, json: bool, command: Callable[[Home, Console], 
     try:
         refuse_remainder(str(getattr(invocation, "remainder", "") or ""))
         code = command(Home.find(CHECKOUT, os.environ), console)
+        sys.stdout.flush()
     except SpeedforkError as error:
-        console.error(error)
-        told = {"error": type(error).__name__, "message": error.message, "next": error.hint}
-        console.document({**told, "stages": list(error.done)} if error.done else told)
-        code = error.exit_code
+        code = told(console, error)
+    except BrokenPipeError:  # whoever read our output has gone; there is nobody left to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = EXIT_OK
+    except OSError as error:
+        code = told(
+            console, EnvironmentProblem(f"{error.filename or 'a file'}: {error.strerror or error}", hint=DISK)
+        )
     except KeyboardInterrupt:
-        console.say("interrupted; finished work is kept: run the same command again", style="yellow")
-        code = EXIT_INTERRUPTED
-    except Exception:  # noqa: BLE001 - whatever is left is a defect of ours, shown whole
+        code = told(console, Interrupted("interrupted"))
+    except Exception as error:  # noqa: BLE001 - whatever is left is a defect of ours, shown whole
         console.defect()
+        console.document({"error": "Defect", "message": repr(error), "next": "report it with the traceback"})
         code = EXIT_DEFECT
-    sys.stdout.flush()
     sys.exit(code)
+
+
+def told(console: Console, error: SpeedforkError) -> int:
+    """Print an error for people and machines; its exit code."""
+    console.error(error)
+    document = {"error": type(error).__name__, "message": error.message, "next": error.hint}
+    console.document({**document, "stages": list(error.done)} if error.done else document)
+    return error.exit_code
 
 
 def refuse_remainder(words: str) -> None:
@@ -129,7 +142,7 @@ def fetch_models(c: Invocation, model: list[str], json: bool = False) -> None:
         "json": JSON,
     },
 )
-def build(c: Invocation, target: str = "cpu", onto: str = "", jobs: int = 0, json: bool = False) -> None:
+def build(c: Invocation, target: str = "cpu", onto: str = "", jobs: str = "", json: bool = False) -> None:
     """Build stock and speed by one recipe; answered from the store when their inputs are known."""
     asked = pipeline.Request(target=target, onto=onto, jobs=jobs)
     edge(c, json, lambda home, console: pipeline.build(home, console, asked))
@@ -179,7 +192,7 @@ def pipeline_(
     profile: str = "quick",
     from_: str = "",
     only: str = "",
-    jobs: int = 0,
+    jobs: str = "",
     dry_run: bool = False,
     json: bool = False,
 ) -> None:

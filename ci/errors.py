@@ -192,3 +192,10 @@ class SeriesConflict(SpeedforkError):
 
     exit_code = EXIT_CONFLICT
     advice = "nothing was changed; mend it in a clone of the history: see 'A conflict' in docs/maintainer.md"
+
+
+class Interrupted(SpeedforkError):
+    """The user pressed Ctrl-C."""
+
+    exit_code = EXIT_INTERRUPTED
+    advice = "finished work is kept: run the same command again"

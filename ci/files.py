@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ci.errors import Busy, ConfigProblem, DiskFull
+from ci.errors import Busy, ConfigProblem, DiskFull, EnvironmentProblem
 from ci.outcome import JsonMap, JsonValue
 
 CHUNK = 1 << 20
@@ -35,7 +35,8 @@ def no_space_as_error(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        # numpy says it in words of its own, without an error number
+        if error.errno in (errno.ENOSPC, errno.EDQUOT) or "Not enough free space" in str(error):
             raise DiskFull(f"no space left while writing {what}") from error
         raise
 
@@ -131,10 +132,27 @@ def require_free_space(path: Path, needed: int, *, what: str) -> None:
     Raises:
         DiskFull: names the path, the free and the needed bytes.
     """
-    anchor = next(p for p in (path, *path.parents) if p.exists())
+    anchor = _nearest(path)
     free = shutil.disk_usage(anchor).free
     if free < needed:
-        raise DiskFull(f"{what} needs {needed / 1e9:.1f} GB in {anchor}, only {free / 1e9:.1f} GB are free")
+        raise DiskFull(f"{what} needs {needed / 1e6:,.0f} MB in {anchor}, only {free / 1e6:,.0f} MB are free")
+
+
+def require_writable(path: Path) -> None:
+    """Fail before the work when a directory cannot be made or written.
+
+    Raises:
+        EnvironmentProblem: names the path that is in the way.
+    """
+    anchor = _nearest(path)
+    if not anchor.is_dir() or not os.access(anchor, os.W_OK | os.X_OK):
+        why = "cannot be written" if anchor.is_dir() else "is not a directory"
+        raise EnvironmentProblem(f"{anchor} {why}, needed for {path}", hint="set SPEEDFORK_HOME to a folder of yours")
+
+
+def _nearest(path: Path) -> Path:
+    """The path itself, or the closest of its parents that is there."""
+    return next(place for place in (path, *path.parents) if place.exists())
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Records: the JSON file that each finished stage leaves under the digest of its inputs."""
 
+import math
 from pathlib import Path
 
 from ci.config import Model, parse
@@ -42,11 +43,11 @@ def find_record(stage: Stage, context: Context) -> tuple[Outcome, Model] | None:
         return None
     try:
         outcome, value, made = _read(stage, path, context.home)
-    except (ConfigProblem, KeyError, ValueError, TypeError, AttributeError):
+    except (ConfigProblem, KeyError, ValueError, TypeError, AttributeError, RecursionError):
         return None  # a record of another version or a damaged one: the stage runs again
     if outcome.verdict is Verdict.UNPROVEN or outcome.inputs_digest != inputs_digest:
         return None
-    whole = stage.holds(context, value) and all(_matches(path, digest) for path, digest in made.items())
+    whole = stage.holds(context, outcome, value) and all(_matches(path, digest) for path, digest in made.items())
     return (outcome, value) if whole else None
 
 
@@ -57,6 +58,8 @@ def _read(stage: Stage, path: Path, home: Home) -> tuple[Outcome, Model, dict[Pa
     if (record["schema"], record["stage"], record["home"]) != (RECORD_SCHEMA, stage.name, str(home.root)):
         raise ConfigProblem(f"{path}: not a record of stage {stage.name!r}, format {RECORD_SCHEMA}, of {home.root}")
     made = {Path(name): str(digest) for name, digest in record["made"].items()}
+    if record["status"] != Status.DONE or not math.isfinite(float(record["seconds"])):
+        raise ConfigProblem(f"{path}: not the record of a finished stage")
     outcome = Outcome(
         stage=stage.name,
         status=Status.KEPT,
@@ -65,8 +68,13 @@ def _read(stage: Stage, path: Path, home: Home) -> tuple[Outcome, Model, dict[Pa
         made=tuple(made),
         inputs_digest=str(record["inputs_digest"]),
     )
+    if record["verdict"] != (outcome.verdict and outcome.verdict.value):
+        raise ConfigProblem(f"{path}: its verdict is not that of its gates")
     return outcome, parse(stage.value, record["value"], source=str(path)), made
 
 
 def _matches(path: Path, digest: str) -> bool:
-    return path.is_file() and sha256_file(path) == digest
+    try:
+        return path.is_file() and sha256_file(path) == digest
+    except OSError:
+        return False

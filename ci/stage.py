@@ -26,7 +26,7 @@ class Options:
     onto: str | None = None
     profile: str = "quick"
     target: str = "cpu"
-    jobs: int = 0
+    jobs: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,26 +70,6 @@ class StageResult:
     made: tuple[Path, ...] = ()
 
 
-def always(_: Context, __: Model) -> bool:
-    """For stages whose record names all that they made."""
-    return True
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stage:
-    """One step: a name, one line about it, the type of its value, its inputs and its work.
-
-    `holds` says whether what a record claims still stands where files cannot tell (refs in the history).
-    """
-
-    name: str
-    about: str
-    value: type[Model]
-    plan: Callable[[Context], JsonMap]
-    run: Callable[[Context], StageResult]
-    holds: Callable[[Context, Model], bool] = always
-
-
 class Status(StrEnum):
     """How a stage came to its outcome."""
 
@@ -130,3 +110,24 @@ class Outcome:
             "inputs_digest": self.inputs_digest,
             "reason": self.reason,
         }
+
+
+def always(_: Context, __: Outcome, ___: Model) -> bool:
+    """For stages whose record names all that they made."""
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """One step: a name, one line about it, the type of its value, its inputs and its work.
+
+    `holds` says whether what a record claims still stands where files
+    alone cannot tell (refs in the history, gates against their evidence).
+    """
+
+    name: str
+    about: str
+    value: type[Model]
+    plan: Callable[[Context], JsonMap]
+    run: Callable[[Context], StageResult]
+    holds: Callable[[Context, Outcome, Model], bool] = always

@@ -11,7 +11,7 @@ from gguf import GGUFWriter
 from ci.console import Console
 from ci.digest import digest_json
 from ci.errors import ConfigProblem
-from ci.files import read_json, sha256_file, staged_dir, write_json
+from ci.files import no_space_as_error, read_json, sha256_file, staged_dir, write_json
 from ci.home import Home
 from ci.law import PairLaw
 from ci.models import exact_pair_tensors as tensors
@@ -81,7 +81,7 @@ def ensure_pair(home: Home, spec: PairSpec, console: Console | None = None) -> P
         return found
     if console:
         console.say(f"generating exact pair {spec.name!r} ({spec.arch}, {spec.vocab} tokens)")
-    with staged_dir(folder) as staging:
+    with no_space_as_error(str(folder)), staged_dir(folder) as staging:
         write_pair(staging, spec)
     made = _load(folder, spec)
     if made is None:

@@ -41,7 +41,7 @@ def run(context: Context) -> StageResult:
 
 def environ_of(options: Options) -> dict[str, str]:
     """Our environment, with the number of jobs that was asked for."""
-    return {**os.environ, **({ENV_JOBS: str(options.jobs)} if options.jobs else {})}
+    return {**os.environ, **({ENV_JOBS: options.jobs} if options.jobs else {})}
 
 
 def files_of(built: Build) -> tuple[Path, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ci.config import Model
 from ci.console import Console, Task
 from ci.digest import digest_json
 from ci.errors import ConfigProblem
@@ -14,7 +15,7 @@ from ci.home import Home
 from ci.outcome import GateResult, JsonMap, Verdict
 from ci.process import run, scrubbed_env
 from ci.release.document import load_evidence
-from ci.stage import Context, Stage, StageResult
+from ci.stage import Context, Outcome, Stage, StageResult
 from ci.stages.values import Built, Proved, Shelved
 
 PYTEST_LINE = re.compile(r"::(?P<test>\S+) \w+ +\[ *(?P<percent>\d+)%\]$")
@@ -82,7 +83,15 @@ def suite_stage(suite: Suite, about: str, kind: type[Proved], *, more: Callable[
         made = (evidence,) if evidence.is_file() else ()
         return StageResult(value=kind(evidence=evidence), gates=gates, made=made)
 
-    return Stage(name=suite.name, about=about, value=kind, plan=plan, run=work)
+    def holds(context: Context, outcome: Outcome, value: Model) -> bool:
+        """A record counts only with its evidence: the file where it belongs, saying what the record says."""
+        built, profile = context.value(Built), context.options.profile
+        evidence = evidence_path(context.home, suite, built.stock_digest, built.speed_digest, profile)
+        if not isinstance(value, Proved) or value.evidence != evidence or evidence not in outcome.made:
+            return False
+        return bool(outcome.gates) and outcome.gates == read_gates(suite, evidence, evidence)
+
+    return Stage(name=suite.name, about=about, value=kind, plan=plan, run=work, holds=holds)
 
 
 def run_suite(

@@ -10,7 +10,7 @@ from ci.outcome import JsonMap
 from ci.release.version import ReleaseId
 from ci.series import replay
 from ci.series.order import Series, load_series
-from ci.stage import Context, Stage, StageResult
+from ci.stage import Context, Outcome, Stage, StageResult
 from ci.stages.values import Carried, Rebased, Synced
 from ci.upstream.tags import BuildTag
 
@@ -91,7 +91,7 @@ def run(context: Context) -> StageResult:
     return StageResult(value=value)
 
 
-def holds(context: Context, value: Model) -> bool:
+def holds(context: Context, _: Outcome, value: Model) -> bool:
     """Whether the history still has the rebased head."""
     git = Git(path=context.home.history)
     return isinstance(value, Rebased) and git.tree_of(value.head) == value.tree

@@ -6,7 +6,7 @@ from ci.git import Git
 from ci.home import Home
 from ci.outcome import JsonMap
 from ci.series.order import BaseTag, load_series
-from ci.stage import Context, Stage, StageResult
+from ci.stage import Context, Outcome, Stage, StageResult
 from ci.stages.values import Synced
 from ci.upstream.fidelity import fidelity
 from ci.upstream.mirror import aside_ref
@@ -102,7 +102,7 @@ def run(context: Context) -> StageResult:
     )
 
 
-def holds(context: Context, value: Model) -> bool:
+def holds(context: Context, _: Outcome, value: Model) -> bool:
     """Whether the history still has both builds as recorded."""
     if not isinstance(value, Synced) or not (context.home.history / "HEAD").is_file():
         return False

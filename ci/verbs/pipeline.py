@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci.builds.compiler import check_compiler, find_toolchain
+from ci.builds.compiler import check_compiler, find_toolchain, job_count, usable_cpus, usable_memory
 from ci.builds.store import load_build
 from ci.builds.target import find_target
 from ci.console import Console
-from ci.errors import EXIT_OK, SpeedforkError, UsageProblem
-from ci.files import exclusive, require_free_space
+from ci.errors import EXIT_OK, EnvironmentProblem, SpeedforkError, UsageProblem
+from ci.files import exclusive, require_free_space, require_writable
 from ci.home import Home
 from ci.models.lock import load_models, model_named
 from ci.outcome import GateResult, Verdict, combine, exit_code_of
@@ -19,6 +19,7 @@ from ci.pipeline import STAGES, UP_TO_BUILD, Asked, preview, run_pipeline
 from ci.report.words import duration
 from ci.stage import Context, Options, Outcome, Stage, Status
 from ci.stages import models, parity, throughput
+from ci.stages.build import environ_of
 from ci.stages.prove import Suite, run_suite
 from ci.stages.sync import wanted
 from ci.stages.values import Built, Released
@@ -31,14 +32,14 @@ SUITES = {suite.name: suite for suite in (parity.SUITE, throughput.SUITE)}
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the command line asked the pipeline for; empty strings and zeros mean the default."""
+    """What the command line asked the pipeline for; empty strings mean the default."""
 
     onto: str = ""
     profile: str = "quick"
     target: str = "cpu"
     redo_from: str = ""
     only: str = ""
-    jobs: int = 0
+    jobs: str = ""
     dry_run: bool = False
 
     @property
@@ -74,10 +75,12 @@ def preflight(context: Context, request: Request) -> None:
     """Find errors before the long work: options, series, aim, compiler, disk.
 
     Raises:
-        SpeedforkError: one error as it is, several as one UsageProblem that lists them all.
+        SpeedforkError: one error as it is, several as one that lists them all (EnvironmentProblem when all are).
     """
     checks: tuple[Callable[[], object], ...] = (
         lambda: check_profile(request.profile),
+        lambda: require_writable(context.home.root),
+        lambda: job_count(environ_of(request.options), cpus=usable_cpus(), memory=usable_memory()),
         lambda: find_target(request.target),
         load_models,
         lambda: check_aim(context),
@@ -92,8 +95,9 @@ def preflight(context: Context, request: Request) -> None:
     if len(problems) == 1:
         raise problems[0]
     if problems:
+        kind = EnvironmentProblem if all(isinstance(p, EnvironmentProblem) for p in problems) else UsageProblem
         listed = "".join(f"\n  - {problem.message}\n    next: {problem.hint}" for problem in problems)
-        raise UsageProblem(f"{len(problems)} problems:{listed}", hint="mend them, then run the command again")
+        raise kind(f"{len(problems)} problems:{listed}", hint="mend them, then run the command again")
 
 
 def try_compiler() -> None:

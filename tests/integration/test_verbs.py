@@ -39,6 +39,8 @@ def said(done: Completed) -> str:
         (("pipeline", "--only", "paritty"), 2, "stages are: sync, models, rebase"),
         (("pipeline", "--from", "x"), 2, "unknown stage 'x'"),
         (("pipeline", "--only", "release", "--dry-run"), 2, "stage 'release' needs 'sync'"),
+        (("pipeline", "--jobs", "x", "--dry-run"), 2, "is not a whole number from 1 to 1024"),
+        (("pipeline", "--jobs=-1", "--dry-run"), 2, "is not a whole number from 1 to 1024"),
         (("pipeline", "--", "--dry-run"), 2, "words after -- are not read: --dry-run"),
         (("build", "--target", "sm999"), 2, "unknown target 'sm999'"),
         (("rebase-upstream", "--onto", "b11292"), 2, "newer than the aim b11292"),
@@ -76,6 +78,34 @@ def test_a_missing_compiler_is_found_before_anything_is_fetched(state: Path, tmp
     assert done.code == 6
     assert "g++" in said(done)
     assert not (state / "downloads").exists()
+
+
+def test_several_missing_tools_are_an_environment_problem(state: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = invoke(tmp_path / "file", "pipeline", "--dry-run", PATH=str(tmp_path / "none"))
+    assert done.code == 6
+    assert "problems" in said(done)
+
+
+@pytest.mark.parametrize("verb", ["upstream", "fetch-models", "pipeline", "sync-upstream"])
+def test_a_home_that_is_a_file_is_an_environment_problem(tmp_path: Path, verb: str) -> None:
+    (tmp_path / "file").touch()
+    done = invoke(tmp_path / "file", verb, "--json")
+    assert done.code == 6, said(done)
+    assert json.loads(done.stdout)["next"]
+
+
+def test_a_reader_that_goes_away_is_no_defect(state: Path) -> None:
+    code = """
+import subprocess, sys
+argv = [sys.executable, "-m", "invoke", "upstream", "--json"]
+child = subprocess.Popen(argv, stdout=subprocess.PIPE)
+child.stdout.close()
+sys.exit(child.wait())
+"""
+    env = scrubbed_env(extra={"SPEEDFORK_HOME": str(state)})
+    done = run((sys.executable, "-c", code), cwd=ROOT, env=env, ok_codes=ANY)
+    assert (done.code, b"defect" in done.stderr) == (0, False), said(done)
 
 
 def test_errors_are_a_document_under_json(state: Path) -> None:
@@ -128,7 +158,8 @@ def test_ctrl_c_ends_with_130(state: Path, tmp_path: Path) -> None:
         "import signal, sys, time\nimport ci.verbs.upstream as u\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # background jobs inherit it as ignored
         "def wait(*a, **k):\n    print('ready', flush=True)\n    time.sleep(60)\n"
-        "u.sync = wait\nsys.argv = ['invoke', 'sync-upstream']\nfrom invoke.main import program\nprogram.run()\n"
+        "u.sync = wait\nsys.argv = ['invoke', 'sync-upstream', '--json']\n"
+        "from invoke.main import program\nprogram.run()\n"
     )
     env = scrubbed_env(extra={"SPEEDFORK_HOME": str(state), "PYTHONPATH": str(ROOT)})
     with Running((sys.executable, "-c", code), env=env, log=tmp_path / "log", cwd=ROOT) as program:
@@ -139,3 +170,4 @@ def test_ctrl_c_ends_with_130(state: Path, tmp_path: Path) -> None:
             time.sleep(0.05)
         assert program.exit_code() == 130
         assert "finished work is kept" in program.log_tail()
+        assert '"error": "Interrupted"' in program.log_tail()

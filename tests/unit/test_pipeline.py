@@ -108,7 +108,29 @@ def forge_value(bench: Bench) -> None:
     path.write_text(path.read_text().replace('"text": "ABC"', '"txet": "ABC"'))
 
 
-@pytest.mark.parametrize("spoil", [damage_product, lose_product, truncate_record, forge_value])
+def edit_record(bench: Bench, old: str, new: str) -> None:
+    (path,) = bench.context.home.records.glob("first-*")
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def forge_status(bench: Bench) -> None:
+    edit_record(bench, '"status": "done"', '"status": "error"')
+
+
+def forge_verdict(bench: Bench) -> None:
+    edit_record(bench, '"verdict": null', '"verdict": "PASS"')
+
+
+def nest_deeply(bench: Bench) -> None:
+    (path,) = bench.context.home.records.glob("first-*")
+    path.write_text("[" * 200_000)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [damage_product, lose_product, truncate_record, forge_value, forge_status, forge_verdict, nest_deeply],
+)
 def test_a_record_counts_only_while_it_and_its_files_are_whole(bench: Bench, spoil: Callable[[Bench], None]) -> None:
     bench.go()
     spoil(bench)

@@ -5,10 +5,14 @@ from pathlib import Path
 import pytest
 
 from ci.console import Console
+from ci.digest import digest_json
 from ci.files import write_json
 from ci.home import Home
 from ci.outcome import GateResult, JsonMap, Verdict, combine
-from ci.stages.prove import Suite, read_gates, run_suite
+from ci.records import find_record, write_record
+from ci.stage import Context, Options, Outcome, StageResult, Status
+from ci.stages.prove import Suite, evidence_path, read_gates, run_suite, suite_stage
+from ci.stages.values import Built, ParityProof, Shelved
 
 SUITE = Suite(name="parity", folder="suite", sources=("ci/*.py", "suite/*.py"))
 PASSED = GateResult(gate="g", verdict=Verdict.PASS, reason="r").to_json()
@@ -91,3 +95,70 @@ def test_the_judges_sources_are_part_of_the_inputs(tmp_path: Path) -> None:
     before = SUITE.code_digest(home.checkout)
     (tmp_path / "suite" / "test_it.py").write_text("# changed\n")
     assert SUITE.code_digest(home.checkout) != before
+
+
+class Proof:
+    """A suite stage whose record is there, and its evidence."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.home = Home(root=tmp_path / "state", checkout=tmp_path)
+        built = Built(stock=tmp_path, stock_digest="a" * 64, speed=tmp_path, speed_digest="b" * 64)
+        self.context = Context(
+            home=self.home, console=Console(), options=Options(), values=(Shelved(digests={}), built)
+        )
+        self.stage = suite_stage(SUITE, "about", ParityProof)
+        self.evidence = evidence_path(self.home, SUITE, "a" * 64, "b" * 64, "quick")
+        write_json(self.evidence, WHOLE)
+
+    def record(self, gates: tuple[GateResult, ...], *, evidence: Path | None = None, made: bool = True) -> None:
+        inputs = self.stage.plan(self.context)
+        where = evidence or self.evidence
+        result = StageResult(value=ParityProof(evidence=where), gates=gates, made=(where,) if made else ())
+        outcome = Outcome(
+            stage=SUITE.name,
+            status=Status.DONE,
+            seconds=1.0,
+            gates=gates,
+            made=result.made,
+            inputs_digest=digest_json(inputs),
+        )
+        write_record(self.home, outcome, inputs, result)
+
+    def counts(self) -> bool:
+        return find_record(self.stage, self.context) is not None
+
+
+@pytest.fixture
+def proof(tmp_path: Path) -> Proof:
+    return Proof(tmp_path)
+
+
+HONEST = (GateResult.from_json(PASSED),)
+
+
+def test_an_honest_record_is_kept(proof: Proof) -> None:
+    proof.record(HONEST)
+    assert proof.counts()
+
+
+def test_a_record_without_gates_does_not_count(proof: Proof) -> None:
+    proof.record(())
+    assert not proof.counts()
+
+
+def test_a_record_that_does_not_name_its_evidence_does_not_count(proof: Proof) -> None:
+    proof.record(HONEST, made=False)
+    assert not proof.counts()
+
+
+def test_a_record_with_other_evidence_does_not_count(proof: Proof, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    write_json(other, WHOLE)
+    proof.record(HONEST, evidence=other)
+    assert not proof.counts()
+
+
+def test_gates_that_the_evidence_does_not_say_do_not_count(proof: Proof) -> None:
+    write_json(proof.evidence, {**WHOLE, "gates": [{**PASSED, "verdict": "FAIL"}]})
+    proof.record(HONEST)
+    assert not proof.counts()
