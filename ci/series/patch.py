@@ -12,16 +12,21 @@ from os import fsdecode
 from pathlib import Path
 
 from ci.series.message import read_trailers
+from ci.series.patch_diff import stray_line
 from ci.series.trailers import Trailers, parse_trailers
 
 MBOX_LINE = re.compile(rb"^From .*\d?\d:\d\d:\d\d.* \d{4}\r?$", re.MULTILINE)
 """What `git mailsplit` takes for the start of a mail; prose that begins with "From " has no clock in it."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+CONVERTED = "patch file has CRLF line ends (an editor or a checkout converted it): restore it from git"
 
 HEADER = re.compile(rb"([!-9;-~]+):[ \t]*(.*)", re.DOTALL)
 ENCODED_WORD = re.compile(rb"=\?([!->@-~]+)\?([bBqQ])\?([!->@-~]*)\?=")
 IN_BODY = ("from", "date", "subject")
 PLAIN_ENCODINGS = ("", "7bit", "8bit", "binary")
 PATH_LINES = (b"--- ", b"+++ ", b"rename from ", b"rename to ", b"copy from ", b"copy to ")
+HUNKS_BEGIN = (b"@@ ", b"GIT binary patch")
 ESCAPES = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13, b'"': 34, b"\\": 92}
 
 
@@ -65,11 +70,13 @@ def parse_patch(path: Path, raw: bytes) -> Patch | tuple[str, ...]:
     Returns:
         The patch, or every fault in words (without the file name).
     """
+    if raw.startswith(BYTE_ORDER_MARK):
+        return ("begins with a byte order mark (an editor added it): restore it from git",)
     if b"\r\n" in raw[: raw.find(b"\n") + 1]:
-        return ("patch file has CRLF line ends (an editor or a checkout converted it): restore it from git",)
+        return (CONVERTED,)
     mail = read_mail(raw)
     trailers = parse_trailers(read_trailers(mail.body))
-    faults = (*_mail_faults(raw, mail), *_diff_faults(mail.diff))
+    faults = (*_mail_faults(raw, mail), *_diff_faults(raw, mail.diff))
     if isinstance(trailers, tuple):
         return (*faults, *trailers)
     if faults:
@@ -103,13 +110,26 @@ def _mail_faults(raw: bytes, mail: Mail) -> Iterable[str]:
         yield "is a multipart mail: export it with git format-patch --no-attach"
 
 
-def _diff_faults(diff: bytes) -> Iterable[str]:
+def _diff_faults(raw: bytes, diff: bytes) -> Iterable[str]:
     blocks = list(_blocks(diff))
     if not blocks:
         yield "carries no change: there is no 'diff --git' line"
     for block in blocks:
         if any(line.startswith(b"Binary files ") for line in block):
             yield f"{', '.join(_paths_of(block))}: made without --binary, the new bytes are not in the patch"
+    if any(_is_converted(block) for block in blocks):
+        yield CONVERTED
+    elif len(MBOX_LINE.findall(raw)) <= 1:  # else the second mail is the fault, and named already
+        stray = stray_line(diff, raw.count(b"\n", 0, len(raw) - len(diff)))
+        if stray:
+            yield stray
+
+
+def _is_converted(block: list[bytes]) -> bool:
+    """Whether git's own lines end in CRLF; those of a hunk may, their file decides."""
+    begin = next((at for at, line in enumerate(block) if line.startswith(HUNKS_BEGIN)), len(block))
+    own = (*block[:begin], *(line for line in block[begin:] if line.startswith(HUNKS_BEGIN)))
+    return any(line.endswith(b"\r") for line in own)
 
 
 def read_mail(raw: bytes) -> Mail:
@@ -246,7 +266,7 @@ def _blocks(diff: bytes) -> Iterator[list[bytes]]:
 def _paths_of(block: list[bytes]) -> tuple[str, ...]:
     found: set[bytes] = set()
     for line in block[1:]:
-        if line.startswith((b"@@ ", b"GIT binary patch")):
+        if line.startswith(HUNKS_BEGIN):
             break
         prefix = next((p for p in PATH_LINES if line.startswith(p)), None)
         if prefix:
