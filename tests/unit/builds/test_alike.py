@@ -5,6 +5,7 @@ import pytest
 from ci.builds.alike import differences
 from ci.builds.store import BUILD_JSON, load_build
 from ci.files import read_json, write_json
+from ci.outcome import JsonMap
 from tests.helpers.made_build import made_build, made_key
 
 
@@ -29,9 +30,9 @@ def test_stock_and_speed_by_one_recipe_are_made_alike(tmp_path: Path) -> None:
         ({"options": {"GGML_LTO": "ON"}}, "option GGML_LTO is 'not there' and 'ON'"),
     ],
 )
-def test_every_other_difference_is_named(tmp_path: Path, changes: dict[str, object], words: str) -> None:
+def test_every_other_difference_is_named(tmp_path: Path, changes: JsonMap, words: str) -> None:
     stock, path = made_build(tmp_path / "stock"), made_build(tmp_path / "speed").path
     whole = read_json(path / BUILD_JSON)
-    options = {**whole["options"], **changes.get("options", {})}  # type: ignore[dict-item]  # a table of mixed values
+    options = {**whole["options"], **changes.get("options", {})}
     write_json(path / BUILD_JSON, {**whole, **changes, "options": options})
     assert differences(stock.making, load_build(path).making) == (words,)

@@ -5,6 +5,7 @@ import pytest
 
 from ci.errors import ConfigProblem, UsageProblem
 from ci.llama.spec import Scenario, load_plans, plans_exercising, plans_for, server_argv
+from ci.outcome import JsonMap
 
 TARGET, DRAFT = Path("/m/target.gguf"), Path("/m/draft.gguf")
 
@@ -54,9 +55,9 @@ def test_ngram_mod_has_its_own_n_max_and_further_flags_come_last() -> None:
         ({"threads": 0}, "at least 1"),
     ],
 )
-def test_impossible_scenarios_are_refused(fields: dict[str, object], words: str) -> None:
+def test_impossible_scenarios_are_refused(fields: JsonMap, words: str) -> None:
     with pytest.raises(UsageProblem, match=words):
-        Scenario(name="a", model=TARGET, **fields)  # type: ignore[arg-type]  # the table mixes field types on purpose
+        Scenario(name="a", model=TARGET, **fields)
 
 
 def test_shipped_plans_bind_to_files() -> None:
