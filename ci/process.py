@@ -9,6 +9,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,9 @@ from ci.errors import CommandFailed, DiskFull, ToolMissing
 TERM_GRACE_S = 10.0
 NO_SPACE = ("No space left on device", "Out of diskspace", "Disk quota exceeded")
 """How programs say that a disk is full; the second is git's pack writer."""
+
+GUARD = "import os, sys; os.getppid() == int(sys.argv[1]) or os._exit(143); os.execv(sys.argv[2], sys.argv[2:])"
+"""Becomes the program, unless the process that started it has gone already."""
 
 PASSED_THROUGH = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "TZ", "USER")
 
@@ -134,12 +138,20 @@ def _spawn(
     )
 
 
-def _bound_to_us(words: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
-    """The command, wrapped so that it ends when we are killed: an orphan must not work on beside the next run."""
+def _bound_to_us(words: tuple[str, ...], env: Mapping[str, str], *, guarded: bool = False) -> tuple[str, ...]:
+    """The command, wrapped so that it ends when we are killed: an orphan must not work on beside the next run.
+
+    Args:
+        words: program and arguments.
+        env: the child's environment, for its PATH.
+        guarded: also end when we were killed before the wrapper could ask for that; for programs that never end
+            by themselves (costs the start of an interpreter).
+    """
     program = find_tool(words[0], path=env.get("PATH"))
     setpriv = shutil.which("setpriv")
     wrap = (setpriv, "--pdeathsig", "TERM", "--") if setpriv else ()
-    return (*wrap, str(program), *words[1:])
+    guard = (sys.executable, "-I", "-S", "-c", GUARD, str(os.getpid())) if wrap and guarded else ()
+    return (*wrap, *guard, str(program), *words[1:])
 
 
 def _communicate(
@@ -198,7 +210,7 @@ class Running:
         self._sink: IO[bytes] | None = None
 
     def __enter__(self) -> Self:
-        words = _bound_to_us(self.argv, self._env)
+        words = _bound_to_us(self.argv, self._env, guarded=True)
         self._sink = self.log.open("wb")
         # a file, not a pipe: a full pipe would block the program
         self._child = subprocess.Popen(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ci.errors import CommandFailed, DiskFull, ToolMissing
-from ci.process import Running, find_tool, run, scrubbed_env
+from ci.process import GUARD, Running, find_tool, run, scrubbed_env
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -105,3 +105,12 @@ def test_children_end_when_we_are_killed(tmp_path: Path) -> None:
         child = int(pid_file.read_text())
         os.kill(program.pid, signal.SIGKILL)
         assert wait_gone(child)
+
+
+def test_a_program_whose_starter_has_gone_does_not_start() -> None:
+    guard = (sys.executable, "-I", "-S", "-c", GUARD)
+    program = (sys.executable, "-c", "print('started')")
+    ours = run((*guard, str(os.getpid()), *program))  # setpriv becomes the guard: its parent is this process
+    assert ours.text == "started"
+    orphan = run((*guard, "1", *program), ok_codes=(143,))
+    assert orphan.stdout == b""
