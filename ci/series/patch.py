@@ -8,9 +8,9 @@ import binascii
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from os import fsdecode
 from pathlib import Path
 
+from ci.series.hunks import HUNKS_BEGIN, FileDiff, parse_diff
 from ci.series.message import read_trailers
 from ci.series.patch_diff import stray_line
 from ci.series.trailers import Trailers, parse_trailers
@@ -25,9 +25,6 @@ HEADER = re.compile(rb"([!-9;-~]+):[ \t]*(.*)", re.DOTALL)
 ENCODED_WORD = re.compile(rb"=\?([!->@-~]+)\?([bBqQ])\?([!->@-~]*)\?=")
 IN_BODY = ("from", "date", "subject")
 PLAIN_ENCODINGS = ("", "7bit", "8bit", "binary")
-PATH_LINES = (b"--- ", b"+++ ", b"rename from ", b"rename to ", b"copy from ", b"copy to ")
-HUNKS_BEGIN = (b"@@ ", b"GIT binary patch")
-ESCAPES = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13, b'"': 34, b"\\": 92}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,13 +108,13 @@ def _mail_faults(raw: bytes, mail: Mail) -> Iterable[str]:
 
 
 def _diff_faults(raw: bytes, diff: bytes) -> Iterable[str]:
-    blocks = list(_blocks(diff))
-    if not blocks:
+    files = parse_diff(diff)
+    if not files:
         yield "carries no change: there is no 'diff --git' line"
-    for block in blocks:
-        if any(line.startswith(b"Binary files ") for line in block):
-            yield f"{', '.join(_paths_of(block))}: made without --binary, the new bytes are not in the patch"
-    if any(_is_converted(block) for block in blocks):
+    for file in files:
+        if any(line.startswith(b"Binary files ") for line in file.head):
+            yield f"{', '.join(file.paths)}: made without --binary, the new bytes are not in the patch"
+    if any(_is_converted(file) for file in files):
         yield CONVERTED
     elif len(MBOX_LINE.findall(raw)) <= 1:  # else the second mail is the fault, and named already
         stray = stray_line(diff, raw.count(b"\n", 0, len(raw) - len(diff)))
@@ -125,8 +122,9 @@ def _diff_faults(raw: bytes, diff: bytes) -> Iterable[str]:
             yield stray
 
 
-def _is_converted(block: list[bytes]) -> bool:
+def _is_converted(file: FileDiff) -> bool:
     """Whether git's own lines end in CRLF; those of a hunk may, their file decides."""
+    block = file.raw_lines
     begin = next((at for at, line in enumerate(block) if line.startswith(HUNKS_BEGIN)), len(block))
     own = (*block[:begin], *(line for line in block[begin:] if line.startswith(HUNKS_BEGIN)))
     return any(line.endswith(b"\r") for line in own)
@@ -238,67 +236,11 @@ def clean_subject(text: str) -> str:
 
 def touched_files(diff: bytes) -> tuple[str, ...]:
     """Every path that the diff names, old and new, sorted; undecodable bytes as surrogates (os.fsencode inverts)."""
-    return tuple(sorted({path for block in _blocks(diff) for path in _paths_of(block)}))
+    return tuple(sorted({path for file in parse_diff(diff) for path in file.paths}))
 
 
 def changed_lines(diff: bytes) -> Iterator[tuple[str, bytes]]:
     """Each added and removed line of a diff, with its sign, and the path that it belongs to."""
-    for block in _blocks(diff):
-        path = _paths_of(block)[-1]
-        begin = next((at for at, line in enumerate(block) if line.startswith(b"@@ ")), len(block))
-        yield from ((path, line) for line in block[begin:] if line[:1] in (b"+", b"-"))
-
-
-def _blocks(diff: bytes) -> Iterator[list[bytes]]:
-    """Lines of each file's diff. A hunk's lines begin with blank, plus, minus or backslash: no confusion."""
-    block: list[bytes] = []
-    for line in diff.split(b"\n"):
-        if line.startswith(b"diff --git "):
-            if block:
-                yield block
-            block = [line]
-        elif block:
-            block.append(line)
-    if block:
-        yield block
-
-
-def _paths_of(block: list[bytes]) -> tuple[str, ...]:
-    found: set[bytes] = set()
-    for line in block[1:]:
-        if line.startswith(HUNKS_BEGIN):
-            break
-        prefix = next((p for p in PATH_LINES if line.startswith(p)), None)
-        if prefix:
-            found.add(_one_path(line[len(prefix) :], stripped=prefix in (b"--- ", b"+++ ")))
-    named = found - {b""} or set(_same_name_twice(block[0].removeprefix(b"diff --git ")))
-    return tuple(sorted(fsdecode(path) for path in named))
-
-
-def _one_path(text: bytes, *, stripped: bool) -> bytes:
-    """A path as git prints it: perhaps quoted, perhaps with `a/` in front, a tab after names with blanks."""
-    path = unquote(text) if text.startswith(b'"') else text.split(b"\t")[0]
-    if path == b"/dev/null":
-        return b""
-    return path.partition(b"/")[2] if stripped else path
-
-
-def _same_name_twice(text: bytes) -> tuple[bytes, ...]:
-    """The name in `a/NAME b/NAME`: without a rename both are one, so the middle is where they part."""
-    if text.startswith(b'"'):
-        return (_one_path(text, stripped=True),)
-    half = text[: len(text) // 2]
-    return (_one_path(half, stripped=True),)
-
-
-def unquote(text: bytes) -> bytes:
-    """Undo git's C-style quoting up to the closing quote; inverse of `core.quotePath`."""
-    inner = re.match(rb'"((?:[^"\\]|\\.)*)"', text)
-    if not inner:
-        return text
-    return re.sub(rb"\\([0-7]{3}|.)", _unescaped, inner[1])
-
-
-def _unescaped(match: re.Match[bytes]) -> bytes:
-    code = match[1]
-    return bytes([int(code, 8) & 0xFF if len(code) == 3 else ESCAPES.get(code, code[0])])
+    for file in parse_diff(diff):
+        body = (line for hunk in file.hunks for line in hunk.body)
+        yield from ((file.path, line) for line in body if line[:1] in (b"+", b"-"))

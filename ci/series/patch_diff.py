@@ -14,7 +14,7 @@ EXTENDED = re.compile(
     rb"|(?:similarity|dissimilarity) index \d+%"
     rb"|index [0-9a-f]+\.\.[0-9a-f]+(?: [0-7]+)?"
 )
-HUNK = re.compile(rb"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@.*", re.DOTALL)
+HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@.*", re.DOTALL)
 BINARY = b"GIT binary patch"
 BINARY_SIZE = re.compile(rb"(?:literal|delta) \d+")
 BINARY_DATA = re.compile(rb"[A-Za-z](?:[0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{5})+")
@@ -25,7 +25,20 @@ VERSION = re.compile(rb"\d+\.\d.*")
 COUNTS = {b" ": (1, 1), b"": (1, 1), b"-": (1, 0), b"+": (0, 1)}
 """Old and new lines that a hunk's line stands for; an editor may have stripped the blank of an empty one."""
 
+NO_NEWLINE = b"\\ "
+"""Begins what stands behind a line without a line end, in the language of who made the diff."""
+
 SHOWN = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spans:
+    """The numbers in a hunk's first line: where it begins in the old and the new file, and how many lines it has."""
+
+    old_start: int
+    old_count: int
+    new_start: int
+    new_count: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,33 +77,59 @@ def _line(lines: tuple[bytes, ...], at: int) -> bytes:
 
 
 def _after_file(lines: tuple[bytes, ...], at: int) -> Stop:
-    while EXTENDED.fullmatch(_line(lines, at)):
-        at += 1
+    at = _after_extended(lines, at)
     if _line(lines, at) == BINARY:
         return Stop(at=_after_binary(lines, at + 1))
     if BINARY_OMITTED.fullmatch(_line(lines, at)):
         return Stop(at=at + 1)
-    if _line(lines, at).startswith(b"--- ") and _line(lines, at + 1).startswith(b"+++ "):
+    if _has_names(lines, at):
         return _after_hunks(lines, at + 2)
     return Stop(at=at)
 
 
+def _after_extended(lines: tuple[bytes, ...], at: int) -> int:
+    while EXTENDED.fullmatch(_line(lines, at)):
+        at += 1
+    return at
+
+
+def _has_names(lines: tuple[bytes, ...], at: int) -> bool:
+    return _line(lines, at).startswith(b"--- ") and _line(lines, at + 1).startswith(b"+++ ")
+
+
+def first_hunk(lines: tuple[bytes, ...]) -> int:
+    """Where the hunks of one file's diff begin, its `diff --git` line being the first; its end when it has none."""
+    at = _after_extended(lines, 1)
+    return at + 2 if _has_names(lines, at) else len(lines)
+
+
+def spans_of(line: bytes) -> Spans | None:
+    """The numbers in a hunk's first line; None for any other line."""
+    match = HUNK.fullmatch(line)
+    if match is None:
+        return None
+    old_start, old_count, new_start, new_count = (1 if number is None else int(number) for number in match.groups())
+    return Spans(old_start=old_start, old_count=old_count, new_start=new_start, new_count=new_count)
+
+
 def _after_hunks(lines: tuple[bytes, ...], at: int) -> Stop:
     stop = Stop(at=at, short=True)  # two names without one hunk
-    while match := HUNK.fullmatch(_line(lines, stop.at)):
-        stop = _after_hunk(lines, stop.at + 1, *(1 if count is None else int(count) for count in match.groups()))
+    while spans := spans_of(_line(lines, stop.at)):
+        stop = after_hunk(lines, stop.at + 1, spans)
         if stop.short:
             break
     return stop
 
 
-def _after_hunk(lines: tuple[bytes, ...], at: int, old: int, new: int) -> Stop:
+def after_hunk(lines: tuple[bytes, ...], at: int, spans: Spans) -> Stop:
+    """Where a hunk ends whose first line stands before `at`: its numbers decide, as in git-apply(1)."""
+    old, new = spans.old_count, spans.new_count
     while (old or new) and at < len(lines):
         fewer_old, fewer_new = COUNTS.get(lines[at][:1], (old + 1, new + 1))
         if fewer_old > old or fewer_new > new:
             break
         old, new, at = old - fewer_old, new - fewer_new, at + 1
-        if _line(lines, at).startswith(b"\\ "):  # "No newline at end of file", in the language of who made it
+        if _line(lines, at).startswith(NO_NEWLINE):
             at += 1
     return Stop(at=at, short=bool(old or new))
 
