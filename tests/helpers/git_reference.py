@@ -71,9 +71,31 @@ def git_rebase(history: Git, commits: Sequence[str], onto_commit: str, place: Pa
     """What `git rebase --onto` makes of a linear run of commits (oldest first, their parent is the old base)."""
     repo = _repository(history, place, commits[-1])
     done = repo(*REBASE, "--onto", onto_commit, f"{commits[0]}^", ok_codes=(0, 1))
-    trees = tuple(repo("log", "--reverse", "--format=%T", f"{onto_commit}..HEAD").text.split())
+    trees = _trees(repo, onto_commit)
     conflict = None if done.code == 0 else _conflict_of(repo, len(trees), f"{done.text}\n{fsdecode(done.stderr)}")
     return ReferenceRebase(trees=trees, conflict=conflict, seconds=done.seconds)
+
+
+def git_rebase_skipping(
+    history: Git, commits: Sequence[str], onto_commit: str, place: Path
+) -> tuple[str | ReferenceConflict, ...]:
+    """Like `git_rebase`, with `git rebase --skip` at each conflict: a tree or a conflict for every commit."""
+    repo = _repository(history, place, commits[-1])
+    done = repo(*REBASE, "--onto", onto_commit, f"{commits[0]}^", ok_codes=(0, 1))
+    conflicts: list[ReferenceConflict] = []
+    while done.code:
+        applied = int(repo("rev-list", "--count", f"{onto_commit}..HEAD").text)
+        said = f"{done.text}\n{fsdecode(done.stderr)}"
+        conflicts.append(_conflict_of(repo, applied + len(conflicts), said))
+        done = repo("rebase", "--skip", ok_codes=(0, 1))
+    steps: list[str | ReferenceConflict] = list(_trees(repo, onto_commit))
+    for conflict in conflicts:
+        steps.insert(conflict.index, conflict)
+    return tuple(steps)
+
+
+def _trees(repo: Git, onto_commit: str) -> tuple[str, ...]:
+    return tuple(repo("log", "--reverse", "--format=%T", f"{onto_commit}..HEAD").text.split())
 
 
 def _repository(history: Git, place: Path, commit: str) -> Git:
