@@ -7,7 +7,7 @@ refuses, the hunks in front of the fault are read.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from os import fsdecode
+from os import fsdecode, fsencode
 
 from ci.series.patch_diff import FILE, NO_NEWLINE, Spans, after_hunk, first_hunk, spans_of
 
@@ -112,6 +112,12 @@ def parse_diff(diff: bytes) -> tuple[FileDiff, ...]:
 def render_diff(files: Iterable[FileDiff]) -> bytes:
     """The bytes that `parse_diff` read, from the first `diff --git` line on."""
     return b"".join(line + b"\n" for file in files for line in file.raw_lines)
+
+
+def shown(path: str) -> str:
+    """A path for people and for JSON: bytes that are no UTF-8 and characters that cannot be seen are escaped."""
+    text = fsencode(path).decode("utf-8", "backslashreplace")
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
 def _blocks(diff: bytes) -> Iterator[tuple[bytes, ...]]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci.series.hunks import FileDiff, Hunk, Line, parse_diff, render_diff, unquote
+from ci.series.hunks import FileDiff, Hunk, Line, parse_diff, render_diff, shown, unquote
 from ci.series.patch_diff import Spans, stray_line
 
 HEAD = b"diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n"
@@ -190,3 +190,11 @@ def test_a_value_can_be_changed_and_written() -> None:
     assert isinstance(file, FileDiff)
     assert render_diff([replace(file, hunks=())]) == HEAD
     assert fsencode(file.path) == b"f"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [("src/f.c", "src/f.c"), ("\u00e9 b", "\u00e9 b"), ("\udcff\n\t", "\\xff\\n\\t"), ("\u202ex", "\\u202ex")],
+)
+def test_a_path_can_be_shown(path: str, text: str) -> None:
+    assert shown(path) == text
