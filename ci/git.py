@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ci.errors import UsageProblem
 from ci.gittree import TreeFile, parse_listing, split_batch
-from ci.process import Completed, find_tool, run, scrubbed_env
+from ci.process import Completed, Dialogue, find_tool, run, scrubbed_env
 
 IDENTITY_NAME = "speedfork"
 IDENTITY_EMAIL = "speedfork@example.org"
@@ -97,9 +97,17 @@ class Git:
         Raises:
             CommandFailed: an exit code outside `ok_codes`.
         """
-        options = [word for setting in SAFE_CONFIG for word in ("-c", setting)]
-        argv = (find_tool("git", hint="apt-get install git"), *options, "-C", self.path, *args)
-        return run(argv, env={**git_environ(), **(env or {})}, stdin=stdin, ok_codes=ok_codes, timeout=timeout)
+        argv, settled = self._command(args), {**git_environ(), **(env or {})}
+        return run(argv, env=settled, stdin=stdin, ok_codes=ok_codes, timeout=timeout)
+
+    def dialogue(self, *args: str | Path) -> Dialogue:
+        """A git command that is asked again and again; each answer comes at once, not when a buffer is full."""
+        unbuffered = (find_tool("stdbuf", hint="apt-get install coreutils"), "--output=0")
+        return Dialogue((*unbuffered, *self._command(args)), env=git_environ())
+
+    def _command(self, args: Sequence[str | Path]) -> tuple[str | Path, ...]:
+        options = (word for setting in SAFE_CONFIG for word in ("-c", setting))
+        return (find_tool("git", hint="apt-get install git"), *options, "-C", self.path, *args)
 
     @classmethod
     def open_bare(cls, path: Path) -> "Git":

@@ -1,18 +1,18 @@
 """What a failed step of a rebase says: which patch, which paths, and what either side holds."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import fsdecode
 
-from ci.git import Git
-from ci.process import Completed, failure_of
-from ci.series.patch import changed_lines
-from ci.series.scratch import MARKER_SIZE
+from ci.series.merge_answer import Merged, Note, Stage
 
 EXCERPT_LINES = 40
+MARKER_SIZE = 23
+"""Length of conflict markers in half-merged files: no source file holds such a line of its own."""
+
 PARTLY_UPSTREAM = "partly upstream"
+SWALLOWED = "nothing is left of the change, but not through upstream: other patches of the series hold it"
 
 MARKERS = {letter * MARKER_SIZE: at for at, letter in enumerate((b"<", b"|", b"=", b">"))}
 KIND_BY_STAGES = {
@@ -21,9 +21,11 @@ KIND_BY_STAGES = {
     (1, 2): "modify/delete: deleted by the patch",
     (1, 3): "modify/delete: deleted upstream",
 }
-AM_FAULT = re.compile(r"^error: (?!patch failed: )(.+): ([a-z][^:\n]*)$", re.MULTILINE)
 MOVED_ASIDE = re.compile(r"in the way of (.+) from .+; moving it to (.+) instead\.$")
-GIT_CONFLICT = re.compile(r"^CONFLICT \(([^)]*)\): (.*)$", re.MULTILINE)
+GIT_CONFLICT = re.compile(r"CONFLICT \(([^)]*)\): ", re.DOTALL)
+
+BlobReader = Callable[[str], bytes]
+"""Content of a blob by id."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,59 +103,54 @@ def _side(text: str | None) -> str:
     return "(no such file)\n" if text is None else text
 
 
-def conflict_of_am(done: Completed, at: Conflict) -> Conflict | None:
-    """The conflict behind a failed `git am`, or None when git names no path (the file itself is damaged)."""
-    said = done.stderr.decode("utf-8", "replace")
-    paths: dict[str, str] = dict(AM_FAULT.findall(said))
-    if not paths:
-        return None
-    listed = tuple(PathConflict(path=path, kind=why) for path, why in paths.items())
-    return replace(at, paths=listed, said=without_hints(said))
+def conflict_of_merge(
+    merged: Merged, at: Conflict, *, half_merged: Mapping[bytes, str], blob: BlobReader
+) -> Conflict:
+    """The conflict that git reports of a merge.
 
-
-def without_hints(said: str) -> str:
-    """What git said, without its advice on commands that make no sense in a scratch repository."""
-    return "\n".join(line for line in said.splitlines() if line and not line.startswith("hint:"))
-
-
-def conflict_of_pick(repo: Git, done: Completed, at: Conflict) -> Conflict:
-    """The conflict that a failed cherry-pick left in the index and work tree of `repo`.
-
-    Raises:
-        CommandFailed: the pick failed for another reason.
+    Args:
+        merged: git's answer, not a clean one.
+        at: the place, without paths.
+        half_merged: blob ids, by path, of the files that git left with markers in them.
+        blob: reads a blob.
     """
-    unmerged = _unmerged(repo)
-    if not unmerged:
-        raise failure_of(done)
-    said = [(match[1], match[0]) for match in GIT_CONFLICT.finditer(f"{done.text}\n{fsdecode(done.stderr)}")]
-    paths = (_path_conflict(repo, path, stages, said) for path, stages in sorted(unmerged.items()))
-    return replace(at, paths=tuple(paths), said="\n".join(line for _, line in said))
+    said = tuple(note for note in merged.notes if GIT_CONFLICT.match(note.text))
+    paths = tuple(
+        _path_conflict(path, stages, said, half_merged.get(path), blob)
+        for path, stages in sorted(_by_path(merged.stages).items())
+    )
+    nameless = tuple(PathConflict(path=fsdecode(n.paths[0]), kind=_kind(n)) for n in said if n.paths and not paths)
+    return replace(at, paths=paths or nameless, said="\n".join(note.text for note in said))
 
 
-def _unmerged(repo: Git) -> dict[str, dict[int, str]]:
+def _by_path(stages: Sequence[Stage]) -> dict[bytes, dict[int, str]]:
     """Blob ids by stage (1 base, 2 upstream, 3 patch) of each unmerged path."""
-    found: dict[str, dict[int, str]] = {}
-    for entry in repo("ls-files", "--unmerged", "-z").stdout.split(b"\0")[:-1]:
-        head, _, path = entry.partition(b"\t")
-        _, blob, stage = head.split()
-        found.setdefault(fsdecode(path), {})[int(stage)] = blob.decode("ascii")
+    found: dict[bytes, dict[int, str]] = {}
+    for stage in stages:
+        found.setdefault(stage.path, {})[stage.number] = stage.blob
     return found
 
 
-def _path_conflict(repo: Git, path: str, stages: dict[int, str], said: Sequence[tuple[str, str]]) -> PathConflict:
+def _kind(note: Note) -> str:
+    match = GIT_CONFLICT.match(note.text)
+    return match[1] if match else "structure"
+
+
+def _path_conflict(
+    path: bytes, stages: dict[int, str], said: Sequence[Note], half_merged: str | None, blob: BlobReader
+) -> PathConflict:
     by_stages = KIND_BY_STAGES.get(tuple(sorted(stages)))
-    by_git = next((kind for kind, line in said if path in line), None)
+    by_git = next((_kind(note) for note in said if path in note.paths), None)
     kind = by_stages if by_stages and by_git in (None, by_stages, "modify/delete") else by_git
-    merged = repo.path / path
-    data = merged.read_bytes() if merged.is_file() and not merged.is_symlink() else b""
-    clashes = tuple(_marked_regions(data)) or (_whole_file(repo, stages),)
+    data = blob(half_merged) if half_merged else b""
+    clashes = tuple(_marked_regions(data)) or (_whole_file(stages, blob),)
     return PathConflict(path=_true_name(path, said), kind=kind or "structure", clashes=clashes)
 
 
-def _true_name(path: str, said: Sequence[tuple[str, str]]) -> str:
+def _true_name(path: bytes, said: Sequence[Note]) -> str:
     """The path before git moved it aside (`d~label`) because a directory has its name."""
-    moved = (MOVED_ASIDE.search(line) for _, line in said)
-    return next((match[1] for match in moved if match and match[2] == path), path)
+    moved = (MOVED_ASIDE.search(note.text) for note in said)
+    return next((match[1] for match in moved if match and match[2] == fsdecode(path)), fsdecode(path))
 
 
 def _marked_regions(data: bytes) -> Iterator[Clash]:
@@ -173,15 +170,15 @@ def _marked_regions(data: bytes) -> Iterator[Clash]:
         part = part if mark is None else (-1 if mark == 3 else mark)
 
 
-def _whole_file(repo: Git, stages: dict[int, str]) -> Clash:
-    base, upstream, patch = (_blob_excerpt(repo, stages.get(stage)) for stage in (1, 2, 3))
+def _whole_file(stages: dict[int, str], blob: BlobReader) -> Clash:
+    base, upstream, patch = (_blob_excerpt(stages.get(number), blob) for number in (1, 2, 3))
     return Clash(line=1, base=base, upstream=upstream, patch=patch)
 
 
-def _blob_excerpt(repo: Git, blob: str | None) -> str | None:
-    if blob is None:
+def _blob_excerpt(name: str | None, blob: BlobReader) -> str | None:
+    if name is None:
         return None
-    data = repo("cat-file", "-p", blob).stdout
+    data = blob(name)
     if b"\0" in data:
         return f"(binary, {len(data)} bytes)\n"
     return _excerpt(data.removesuffix(b"\n").split(b"\n") if data else [])
@@ -194,28 +191,16 @@ def _excerpt(lines: Sequence[bytes]) -> str:
     return "".join(f"{line}\n" for line in shown)
 
 
-def partly_landed(repo: Git, original: str, replayed: str, at: Conflict) -> Conflict | None:
-    """A conflict when upstream already holds a part of the patch, else None.
-
-    git merges this without a word: lines that both sides changed alike vanish from the replayed commit. The rest of
-    the patch may be wrong alone, so a person decides. Lines without a letter or digit do not count.
-    """
-    kept = Counter(line for _, line in _changes(repo, replayed))
-    lost: dict[str, list[bytes]] = {}
-    for path, line in _changes(repo, original):
-        kept[line] -= 1
-        if kept[line] < 0 and re.search(rb"\w", line):
-            lost.setdefault(path, []).append(line)
-    if not lost:
-        return None
-    return replace(at, paths=tuple(_lost_part(path, lines) for path, lines in lost.items()))
-
-
-def _changes(repo: Git, commit: str) -> Iterable[tuple[str, bytes]]:
-    diff = ("diff-tree", "-p", "-M", "--minimal", "--unified=0", "--no-ext-diff", "--no-textconv")
-    return changed_lines(repo(*diff, f"{commit}^", commit).stdout)
+def partly_upstream(at: Conflict, lost: Mapping[str, Sequence[bytes]]) -> Conflict:
+    """The conflict of a patch of which upstream already holds some lines, given by path."""
+    return replace(at, paths=tuple(_lost_part(path, lines) for path, lines in sorted(lost.items())))
 
 
 def _lost_part(path: str, lines: Sequence[bytes]) -> PathConflict:
     lost = _excerpt(lines)
     return PathConflict(path=path, kind=PARTLY_UPSTREAM, clashes=(Clash(line=1, base="", upstream=lost, patch=lost),))
+
+
+def not_through_upstream(at: Conflict, paths: Sequence[str]) -> Conflict:
+    """The conflict of a patch of which nothing is left although upstream does not have it."""
+    return replace(at, paths=tuple(PathConflict(path=path, kind=SWALLOWED) for path in paths))

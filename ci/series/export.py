@@ -12,7 +12,7 @@ from ci.git import Git
 from ci.series.order import BaseTag, Series
 from ci.series.patch import read_mail
 from ci.series.queue import BASE, RETIRED, SERIES, replace_queue
-from ci.series.replay import Absorbed, CommitOf, Rebased
+from ci.series.results import Absorbed, CommitOf, Rebased
 from ci.series.scratch import scratch_repository
 
 FORMAT = (

@@ -1,89 +1,56 @@
-"""Moving the series: import on its base as `git am` does, then one cherry-pick a patch onto the aim.
+"""Moving the series: imported on its base as `git am` does, then picked onto the aim, patch by patch.
 
-Everything happens in a scratch repository; what comes out is a value. A conflict leaves nothing behind, a success
-leaves objects without a name in the history: the caller moves the ref, once, with `Git.update_ref`. Calling this and
-moving nothing is the dry run. Equal input gives equal commit ids: identity and committer date are fixed, author and
-author date are the patch's.
+Everything happens in a scratch repository; what comes out is a value. Every patch is tried, the ones behind a
+conflict too. The caller moves the ref, once, with `Git.update_ref`; calling this and moving nothing is the dry run.
+Equal input gives equal commit ids: identity and committer date are fixed, author and author date are the patch's.
 """
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from ci.errors import BaseMismatch, SeriesProblem, UsageProblem
+from ci.errors import BaseMismatch, UsageProblem
 from ci.git import Git
-from ci.series.conflict import Conflict, conflict_of_am, conflict_of_pick, partly_landed, without_hints
+from ci.series.conflict import Conflict, conflict_of_merge, not_through_upstream, partly_upstream
+from ci.series.importing import conflict_at, import_series
 from ci.series.order import BaseTag, Series
 from ci.series.patch import Patch
-from ci.series.scratch import hand_over, scratch_repository
+from ci.series.picking import Picked, Picker
+from ci.series.results import Absorbed, Applied, Counts, Rebased, Result, Skipped, Stopped
+from ci.series.scratch import hand_over
+from ci.series.workshop import Workshop, workshop
 from ci.upstream.tags import BuildTag, build_tags
-
-__all__ = ["Absorbed", "Applied", "CommitOf", "Conflict", "Progress", "Rebased", "rebase"]
 
 Progress: TypeAlias = Callable[[int, int, str], None]
 """Called with (steps done, steps in all, words)."""
 
-AM = ("am", "--quiet", "--keep-non-patch", "--keep-cr", "--no-gpg-sign", "--no-3way", "--no-scissors")
-PICK = (
-    "-c",
-    "merge.conflictStyle=diff3",
-    "cherry-pick",
-    "--allow-empty",
-    "--keep-redundant-commits",
-    "--no-gpg-sign",
-)
-
 
 @dataclass(frozen=True, kw_only=True)
-class CommitOf:
-    """A patch and the commit that carries it."""
+class Settled:
+    """What a person made of one conflict: the tip's tree that it was settled on, the tree that it became.
 
-    patch_id: str
-    commit: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Applied:
-    """The patch has a commit on the aim."""
-
-    patch_id: str
-    subject: str
-    commit: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Absorbed:
-    """All of the patch is in the aim already: merging it changed nothing."""
-
-    patch_id: str
-    subject: str
-    build: BuildTag
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rebased:
-    """The series on its aim.
-
-    `head` (with `tree`) is the last commit of the series on the aim, or the aim itself when every patch was absorbed.
-    All objects are in the history, under no name.
+    `commit`, when the person committed, carries the message and author to use instead of the patch's.
     """
 
-    onto: BuildTag
-    onto_commit: str
-    head: str
+    tip_tree: str
     tree: str
-    results: tuple[Applied | Absorbed, ...]
+    commit: str | None = None
 
-    @property
-    def commits(self) -> tuple[CommitOf, ...]:
-        """The commits on the aim, in order."""
-        return tuple(CommitOf(patch_id=r.patch_id, commit=r.commit) for r in self.results if isinstance(r, Applied))
 
-    @property
-    def absorbed(self) -> tuple[Absorbed, ...]:
-        """The patches that the aim made unnecessary."""
-        return tuple(r for r in self.results if isinstance(r, Absorbed))
+@dataclass(frozen=True, kw_only=True)
+class Decisions:
+    """What people decided about single patches, by patch id.
+
+    Attributes:
+        accept_partial: upstream may have landed a part of these; others with that are conflicts.
+        skip: these are left out.
+        settled: conflicts that were settled by hand.
+    """
+
+    accept_partial: Collection[str] = ()
+    skip: Collection[str] = ()
+    settled: Mapping[str, Settled] = field(default_factory=dict)
 
 
 def rebase(
@@ -93,64 +60,59 @@ def rebase(
     *,
     work: Path,
     progress: Progress | None = None,
-    accept_partial: Collection[str] = (),
-) -> Rebased | Conflict:
+    decisions: Decisions = Decisions(),
+) -> Rebased | Stopped:
     """Put the series on another build.
 
     Args:
         git: the history: builds as tags.
         series: the checked queue.
         onto: the aim, not older than the base.
-        work: directory for the scratch repository (room for one checkout).
+        work: directory for the scratch repository.
         progress: hears of each step.
-        accept_partial: ids of patches of which upstream may have landed a part; others with that are conflicts.
+        decisions: what people decided about single patches.
 
     Raises:
         UsageProblem: a build that the history does not have, or a base newer than the aim.
         BaseMismatch: the base's tree in the history is not the pinned one.
         Busy: another rebase works in `work`.
     """
-    base_commit = _check_base(git, series.base)
-    onto_commit = _commit_of_build(git, onto)
+    base_commit = checked_base(git, series.base)
+    onto_commit = commit_of_build(git, onto)
     if series.base.tag > onto:
         raise UsageProblem(
             f"base {series.base.tag} is newer than the aim {onto}", hint=f"choose {series.base.tag} or a newer build"
         )
-    steps = _Steps(progress, total=2 * len(series.patches))
-    with scratch_repository(git, work) as repo:
-        imported = _import_all(repo, series, base_commit, steps)
+    hear = progress or (lambda _done, _total, _words: None)
+    with workshop(git, work) as shop:
+        hear(0, len(series.patches) + 1, f"the series on {series.base.tag}")
+        imported = import_series(shop, series, base_commit)
         if isinstance(imported, Conflict):
-            return imported
-        picking = _Picking(repo=repo, onto=onto, steps=steps, accept_partial=frozenset(accept_partial))
-        results = picking.pick_all(onto_commit, series, imported)
-        if isinstance(results, Conflict):
-            return results
-        head = _head(repo)
-        hand_over(repo, git, head)
+            return Stopped(onto=onto, results=(imported,), tip="", picked="")
+        fold = Fold(shop=shop, series=series, imported=imported, base_commit=base_commit, decisions=decisions)
+        replayed = fold.onto(onto, onto_commit, hear)
+        if replayed.stopped_at:
+            for commit in replayed.stopped_at:
+                hand_over(shop.repo, git, commit)
+            tip, picked = replayed.stopped_at
+            return Stopped(onto=onto, results=replayed.results, tip=tip, picked=picked, counts=replayed.counts)
+        hand_over(shop.repo, git, replayed.head)
         return Rebased(
             onto=onto,
             onto_commit=onto_commit,
-            head=head,
-            tree=_head(repo, "tree"),
-            results=results,
+            head=replayed.head,
+            tree=shop.tree_of(replayed.head),
+            results=tuple(result for result in replayed.results if not isinstance(result, Conflict)),
+            counts=replayed.counts,
         )
 
 
-class _Steps:
-    """Counts steps for a listener."""
+def commit_of_build(git: Git, build: BuildTag) -> str:
+    """The commit of a build in the history.
 
-    def __init__(self, progress: Progress | None, *, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._done = 0
-
-    def start(self, words: str) -> None:
-        if self._progress:
-            self._progress(self._done, self._total, words)
-        self._done += 1
-
-
-def _commit_of_build(git: Git, build: BuildTag) -> str:
+    Raises:
+        UsageProblem: it is not there; names the newest that is.
+    """
     commit = git.commit_of(build.ref)
     if commit is None:
         known = build_tags(git.tags())
@@ -161,80 +123,99 @@ def _commit_of_build(git: Git, build: BuildTag) -> str:
     return commit
 
 
-def _check_base(git: Git, base: BaseTag) -> str:
-    commit = _commit_of_build(git, base.tag)
+def checked_base(git: Git, base: BaseTag) -> str:
+    """The commit of the base, whose tree is the pinned one.
+
+    Raises:
+        UsageProblem: it is not there.
+        BaseMismatch: the tree is another one; names both.
+    """
+    commit = commit_of_build(git, base.tag)
     tree = git.tree_of(commit)
     if tree != base.tree:
         raise BaseMismatch(f"base {base.tag} has tree {tree} in {git.path}, base.toml pins {base.tree}")
     return commit
 
 
-def _head(repo: Git, kind: str = "commit") -> str:
-    return repo("rev-parse", "--verify", f"HEAD^{{{kind}}}").text
+@dataclass(frozen=True, kw_only=True)
+class Replayed:
+    """The fold's end: the last commit, one result a patch, and tip and patch of the first conflict."""
 
-
-def _at(patch: Patch, series: Series, upon: BuildTag) -> Conflict:
-    """A conflict with nothing but its place."""
-    return Conflict(
-        patch_id=patch.id,
-        subject=patch.subject,
-        index=series.patches.index(patch) + 1,
-        total=len(series.patches),
-        upon=str(upon),
-    )
-
-
-def _import_all(repo: Git, series: Series, base_commit: str, steps: _Steps) -> tuple[str, ...] | Conflict:
-    """The commits that `git am` makes of the queue, one mail at a time so that a failure has a name."""
-    repo("checkout", "--quiet", "--force", "--detach", base_commit)
-    commits = []
-    for patch in series.patches:
-        steps.start(f"{patch.id} on {series.base.tag}")
-        done = repo(*AM, stdin=patch.raw, ok_codes=(0, 1, 128))
-        if done.code:
-            conflict = conflict_of_am(done, _at(patch, series, series.base.tag))
-            if conflict is None:
-                said = without_hints(done.stderr.decode("utf-8", "replace"))
-                raise SeriesProblem(
-                    f"{patch.path}: git cannot read it: {said.strip()}",
-                    hint=f"export it again: git format-patch -1 --stdout <commit> > patches/{patch.id}.patch",
-                )
-            return conflict
-        commits.append(_head(repo))
-    return tuple(commits)
+    head: str
+    results: tuple[Result, ...]
+    counts: Counts
+    stopped_at: tuple[str, str] | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Picking:
-    """The second half: the imported commits, one by one, onto the aim."""
+class Fold:
+    """The second half: the imported commits, one by one, onto an aim."""
 
-    repo: Git
-    onto: BuildTag
-    steps: _Steps
-    accept_partial: frozenset[str]
+    shop: Workshop
+    series: Series
+    imported: tuple[str, ...]
+    base_commit: str
+    decisions: Decisions = Decisions()
+    picker: Picker = field(init=False)
 
-    def pick_all(
-        self, onto_commit: str, series: Series, imported: tuple[str, ...]
-    ) -> tuple[Applied | Absorbed, ...] | Conflict:
-        self.repo("checkout", "--quiet", "--force", "--detach", onto_commit)
-        results: list[Applied | Absorbed] = []
-        for commit, patch in zip(imported, series.patches, strict=True):
-            self.steps.start(f"{patch.id} on {self.onto}")
-            result = self.pick(commit, patch, _at(patch, series, self.onto))
-            if isinstance(result, Conflict):
-                return result
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "picker", Picker(self.shop))
+
+    def onto(self, build: BuildTag, commit: str, hear: Progress) -> Replayed:
+        """Put all patches onto a build, each after those before it that do not conflict."""
+        tip, counts = commit, Counts()
+        results: list[Result] = []
+        stopped_at: tuple[str, str] | None = None
+        for number, (patch, picked) in enumerate(zip(self.series.patches, self.imported, strict=True)):
+            hear(number + 1, len(self.imported) + 1, f"{patch.id} on {build}")
+            result, done = self._step(patch, number, tip, build, commit)
             results.append(result)
-        return tuple(results)
+            counts += done
+            if isinstance(result, Applied):
+                tip = result.commit
+            if isinstance(result, Conflict):
+                stopped_at = stopped_at or (tip, picked)
+        return Replayed(head=tip, results=tuple(results), counts=counts, stopped_at=stopped_at)
 
-    def pick(self, commit: str, patch: Patch, at: Conflict) -> Applied | Absorbed | Conflict:
-        before = _head(self.repo)
-        tree_before = _head(self.repo, "tree")
-        done = self.repo(*PICK, commit, ok_codes=(0, 1))
-        if done.code:
-            return conflict_of_pick(self.repo, done, at)
-        if _head(self.repo, "tree") == tree_before:
-            self.repo("reset", "--quiet", "--hard", before)
-            return Absorbed(patch_id=patch.id, subject=patch.subject, build=self.onto)
-        picked = _head(self.repo)
-        partly = None if patch.id in self.accept_partial else partly_landed(self.repo, commit, picked, at)
-        return partly or Applied(patch_id=patch.id, subject=patch.subject, commit=picked)
+    def alone(self, number: int, build: BuildTag, commit: str) -> Result:
+        """Put one patch onto a build without its predecessors."""
+        return self._step(self.series.patches[number], number, commit, build, commit)[0]
+
+    def _step(self, patch: Patch, number: int, tip: str, build: BuildTag, aim: str) -> tuple[Result, Counts]:
+        if patch.id in self.decisions.skip:
+            return Skipped(patch_id=patch.id, subject=patch.subject), Counts()
+        tip_tree = self.shop.tree_of(tip)
+        settled = self.decisions.settled.get(patch.id)
+        if settled and settled.tip_tree == tip_tree:
+            return self._applied(patch, settled.commit or self.imported[number], settled.tree, tip), Counts()
+        base, theirs = self._sides(number)
+        picked = self.picker.pick(base, tip_tree, theirs)
+        at = conflict_at(self.series, patch, str(build))
+        if picked.tree is None:
+            return self._conflict(at, picked), picked.counts
+        if picked.tree == tip_tree:
+            return self._vanished(patch, at, number, build, aim), picked.counts
+        if picked.lost and patch.id not in self.decisions.accept_partial:
+            return partly_upstream(at, picked.lost), picked.counts
+        return self._applied(patch, self.imported[number], picked.tree, tip), picked.counts
+
+    def _sides(self, number: int) -> tuple[str, str]:
+        """The trees before and after a patch on its own base."""
+        before = self.imported[number - 1] if number else self.base_commit
+        return self.shop.tree_of(before), self.shop.tree_of(self.imported[number])
+
+    def _applied(self, patch: Patch, like: str, tree: str, tip: str) -> Applied:
+        commit = self.shop.same_commit_on(like, tree=tree, parent=tip)
+        return Applied(patch_id=patch.id, subject=patch.subject, commit=commit)
+
+    def _conflict(self, at: Conflict, picked: Picked) -> Conflict:
+        assert picked.merged is not None  # noqa: S101 - for the type checker: without a tree there is an answer
+        return conflict_of_merge(picked.merged, at, half_merged=picked.half_merged, blob=self.shop.objects.blob)
+
+    def _vanished(self, patch: Patch, at: Conflict, number: int, build: BuildTag, aim: str) -> Absorbed | Conflict:
+        """What to say when nothing of a patch is left: upstream has it all, or something else swallowed it."""
+        base, theirs = self._sides(number)
+        upstream = self.shop.tree_of(aim)
+        if self.picker.pick(base, upstream, theirs).tree == upstream:
+            return Absorbed(patch_id=patch.id, subject=patch.subject, build=build)
+        return not_through_upstream(at, patch.files)

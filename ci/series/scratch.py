@@ -11,19 +11,17 @@ from pathlib import Path
 
 from ci.files import exclusive, remove_tree
 from ci.git import Git
+from ci.series.conflict import MARKER_SIZE
 
 PREFIX = "series-"
 LOCK = "series.lock"
-RESULT = "refs/heads/result"
+RESULT = "refs/speedfork/result"
 
-MARKER_SIZE = 23
-"""Length of conflict markers: no source file holds such a line of its own."""
-
-ATTRIBUTES = (
-    "* !text !crlf !eol !filter !ident !working-tree-encoding !merge !diff !whitespace !export-subst"
-    f" conflict-marker-size={MARKER_SIZE}\n"
-)
+NEUTRAL = "* !text !crlf !eol !filter !ident !working-tree-encoding !merge !diff !whitespace !export-subst"
 """`info/attributes` beats every `.gitattributes`: each attribute that touches bytes is back to unspecified."""
+
+LONG_MARKERS = f"conflict-marker-size={MARKER_SIZE}"
+USUAL_MARKERS = "!conflict-marker-size"
 
 
 @contextlib.contextmanager
@@ -40,22 +38,20 @@ def scratch_repository(git: Git, work: Path) -> Iterator[Git]:
             remove_tree(left)
         place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=work))
         try:
-            yield _initialised(place, borrowed=_objects_of(git))
+            yield private_repository(git, place)
         finally:
             remove_tree(place)
 
 
-def _objects_of(git: Git) -> Path:
-    return Path(git("rev-parse", "--path-format=absolute", "--git-path", "objects").text)
-
-
-def _initialised(place: Path, *, borrowed: Path) -> Git:
+def private_repository(git: Git, place: Path, *, markers: str = LONG_MARKERS) -> Git:
+    """A repository with a work tree, made in the directory `place`, that sees the objects of `git`."""
     repo = Git(path=place)
-    repo("init", "--quiet", ".")
-    info = place / ".git" / "info"
-    info.mkdir(exist_ok=True)
-    (place / ".git" / "objects" / "info" / "alternates").write_text(f"{borrowed}\n", encoding="utf-8")
-    (info / "attributes").write_text(ATTRIBUTES, encoding="utf-8")
+    repo("init", "--quiet", "--template=", ".")
+    borrowed = git("rev-parse", "--path-format=absolute", "--git-path", "objects").text
+    for name, text in (("objects/info/alternates", borrowed), ("info/attributes", f"{NEUTRAL} {markers}")):
+        file = place / ".git" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"{text}\n", encoding="utf-8")
     return repo
 
 

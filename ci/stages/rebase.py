@@ -1,20 +1,19 @@
 """Move the series from its base onto the aim, in the history; `patches/` stays as it is."""
 
-from collections.abc import Sequence
-
 from ci.config import Model
 from ci.errors import SeriesConflict, SeriesProblem
 from ci.git import Git
 from ci.home import Home
 from ci.outcome import JsonMap
 from ci.release.version import ReleaseId
-from ci.series import replay
+from ci.series import replay, results
 from ci.series.order import Series, load_series
+from ci.series.replay import Decisions
 from ci.stage import Context, Outcome, Stage, StageResult
 from ci.stages.values import Carried, Rebased, Synced
 from ci.upstream.tags import BuildTag
 
-ENGINE = 1
+ENGINE = 2
 """Raise it when the same series on the same builds would be replayed otherwise."""
 
 
@@ -29,9 +28,9 @@ def release_of(series: Series, onto: BuildTag) -> ReleaseId:
 
 
 def replayed(
-    home: Home, context: Context, series: Series, onto: BuildTag, *, accept_partial: Sequence[str] = ()
-) -> replay.Rebased:
-    """The series on the aim, as objects without a name; `accept_partial` as in `ci.series.replay.rebase`.
+    home: Home, context: Context, series: Series, onto: BuildTag, *, decisions: Decisions = Decisions()
+) -> results.Rebased:
+    """The series on the aim, as objects without a name.
 
     Raises:
         SeriesConflict: a patch does not go through; the message shows both sides.
@@ -43,14 +42,20 @@ def replayed(
             onto,
             work=home.work / "rebase",
             progress=task.update,
-            accept_partial=accept_partial,
+            decisions=decisions,
         )
-    if isinstance(result, replay.Conflict):
-        raise SeriesConflict(result.describe(), hint=result.next_step(accept_partial))
+    if isinstance(result, results.Stopped):
+        raise stopped(result, decisions)
     return result
 
 
-def carried(series: Series, rebased: replay.Rebased) -> tuple[Carried, ...]:
+def stopped(found: results.Stopped, decisions: Decisions) -> SeriesConflict:
+    """The error that shows every conflict, the first one's next step with it."""
+    told = "\n\n".join(conflict.describe() for conflict in found.conflicts)
+    return SeriesConflict(told, hint=found.conflicts[0].next_step(tuple(decisions.accept_partial)))
+
+
+def carried(series: Series, rebased: results.Rebased) -> tuple[Carried, ...]:
     """What became of each patch, in order."""
     absorbed = {gone.patch_id for gone in rebased.absorbed}
     return tuple(

@@ -10,7 +10,8 @@ from ci.git import Git
 from ci.home import Home
 from ci.series.export import write_series
 from ci.series.order import Series, load_series
-from ci.series.replay import Rebased
+from ci.series.replay import Decisions
+from ci.series.results import Rebased
 from ci.stage import Context, Options
 from ci.stages.rebase import branch_of, carried, release_of, replayed
 from ci.stages.sync import aim, check_base, fetched, snapshot_source
@@ -184,7 +185,7 @@ def rebase(home: Home, console: Console, *, onto: str, dry_run: bool, accept_par
         source = snapshot_source(home)
         with console.task("upstream sources") as task:
             source.sync([tag for tag in sorted({series.base.tag, goal}) if tag in source.known()], task.update)
-        rebased = replayed(home, context, series, goal, accept_partial=accept_partial)
+        rebased = replayed(home, context, series, goal, decisions=Decisions(accept_partial=tuple(accept_partial)))
         if not dry_run:
             write_series(source.git, home.patches, series, rebased, work=home.work / "rebase")
             ref = branch_of(str(goal))

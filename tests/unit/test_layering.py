@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ci"
 
-FOUNDATION = {"ci.errors", "ci.outcome", "ci.digest", "ci.config", "ci.law"}
+FOUNDATION = {"ci.errors", "ci.outcome", "ci.digest", "ci.config", "ci.gittree", "ci.law"}
 """Pure modules at the bottom that anything may import."""
 
 DOORS = {"ci.process", "ci.files", "ci.git", "ci.index", "ci.home", "ci.console", "ci.template"}
@@ -33,9 +33,14 @@ ADAPTERS = {
     "ci.release.document",
     "ci.release.notes",
     "ci.report.page",
-    "ci.series.conflict",
     "ci.series.export",
+    "ci.series.importing",
+    "ci.series.merging",
+    "ci.series.objects",
+    "ci.series.picking",
+    "ci.series.workshop",
     "ci.series.order",
+    "ci.series.publish",
     "ci.series.queue",
     "ci.series.replay",
     "ci.series.scratch",
@@ -54,6 +59,7 @@ DOOR_OF = {
     "requests": {"ci.llama.client", "ci.index"},  # pypi_simple raises requests' own errors
     "pydantic": {"ci.config"},
     "pydantic_core": {"ci.config"},
+    "pygit2": {"ci.series.objects"},
     "rich": {"ci.console"},
     "gguf": {"ci.models.exact_pair"},
     "pypi_simple": {"ci.index"},
@@ -62,7 +68,7 @@ DOOR_OF = {
     "filelock": {"ci.files"},
 }
 
-OUTSIDE = {"subprocess", "requests", "gguf", "pypi_simple", "socket", "shutil", "tempfile", "urllib", "http"}
+OUTSIDE = {"subprocess", "requests", "gguf", "pygit2", "pypi_simple", "socket", "shutil", "tempfile", "urllib", "http"}
 """Libraries that reach outside the process: no pure module imports them."""
 
 

@@ -10,7 +10,8 @@ from ci.series.export import export_commits
 from ci.series.message import read_trailers
 from ci.series.order import Series, load_series
 from ci.series.patch import read_mail
-from ci.series.replay import Rebased, rebase
+from ci.series.replay import rebase
+from ci.series.results import Rebased
 from ci.upstream.tags import build_tags
 
 PATCHES = Path(__file__).parents[3] / "patches"

@@ -13,7 +13,8 @@ from ci.git import Git
 from ci.series.conflict import PARTLY_UPSTREAM, Conflict
 from ci.series.export import export_commits, write_series
 from ci.series.order import load_series
-from ci.series.replay import Absorbed, Rebased, rebase
+from ci.series.replay import Decisions, rebase
+from ci.series.results import Absorbed, Rebased, Stopped
 from ci.series.scratch import LOCK
 from ci.upstream.tags import BuildTag
 from tests.helpers.histories import Entry, Past, changed, message, numbered
@@ -31,7 +32,9 @@ def run(past: Past, onto: str = "b101", **options: object) -> Rebased | Conflict
     assert isinstance(accept, tuple)
     series = load_series(past.save(past.root / "patches"))
     work = past.root / "work"
-    return rebase(past.git, series, BuildTag.parse(onto), work=work, accept_partial=accept)
+    decisions = Decisions(accept_partial=accept)
+    result = rebase(past.git, series, BuildTag.parse(onto), work=work, decisions=decisions)
+    return result.conflicts[0] if isinstance(result, Stopped) else result
 
 
 def done(past: Past, onto: str = "b101", **options: object) -> Rebased:
@@ -437,13 +440,13 @@ def test_a_killed_rebase_leaves_nothing_that_matters_and_the_next_one_cleans_up(
     series = load_series(past.save(past.root / "patches"))
     before = past.footprint()
 
-    def die_at_third_step(step: int, total: int, words: str) -> None:
-        if step == 3:
+    def die_at_second_step(step: int, total: int, words: str) -> None:
+        if step == 2:
             os.kill(os.getpid(), signal.SIGKILL)
 
     child = os.fork()
     if child == 0:
-        rebase(past.git, series, BuildTag(101), work=past.root / "work", progress=die_at_third_step)
+        rebase(past.git, series, BuildTag(101), work=past.root / "work", progress=die_at_second_step)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
     assert past.footprint() == before
@@ -467,14 +470,14 @@ def test_an_exception_in_the_middle_leaves_nothing_behind(past: Past) -> None:
     assert left_in_work(past) == []
 
 
-def test_progress_names_every_patch_twice(past: Past) -> None:
+def test_progress_names_the_import_and_every_patch(past: Past) -> None:
     past.build("b100", {"f": LINES})
     past.patch("one", {"f": changed(LINES, 3)})
     past.build("b101", {"f": LINES + b"more\n"})
     series = load_series(past.save(past.root / "patches"))
     heard: list[tuple[int, int, str]] = []
     rebase(past.git, series, BuildTag(101), work=past.root / "work", progress=lambda *step: heard.append(step))
-    assert heard == [(0, 2, "one on b100"), (1, 2, "one on b101")]
+    assert heard == [(0, 2, "the series on b100"), (1, 2, "one on b101")]
 
 
 def test_a_message_that_is_not_in_its_charset_still_travels(past: Past) -> None:

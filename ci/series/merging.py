@@ -1,0 +1,63 @@
+"""git's own merge of two commits, asked for again and again in one process (`git merge-tree --stdin`)."""
+
+import contextlib
+from typing import Self
+
+from ci.git import Git
+from ci.process import Dialogue
+from ci.series.merge_answer import Merged, parse_answer
+
+MERGE_TREE = ("-c", "merge.conflictStyle=diff3", "merge-tree", "--write-tree", "--stdin")
+
+PATIENCE_S = 20.0
+"""A git that keeps its answers in a buffer gives the first one only when its input ends; from then on every merge
+gets a process of its own. A slow machine that looks like that loses time, nothing else."""
+
+
+class Merger:
+    """Merges commits of one repository. Use as a context manager; one at a time."""
+
+    def __init__(self, repo: Git) -> None:
+        self._repo = repo
+        self._open = contextlib.ExitStack()
+        self._dialogue: Dialogue | None = None
+        self._buffered = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def merge(self, ours: str, theirs: str) -> Merged:
+        """Merge two commits whose best common ancestor is the base wanted.
+
+        Raises:
+            CommandFailed: git does not know them, or has a fault of its own.
+        """
+        dialogue = self._dialogue or self._begin()
+        dialogue.tell(f"{ours} {theirs}\n".encode())
+        if self._buffered:
+            dialogue.no_more_input()
+        answer = self._answer(dialogue)
+        if self._buffered:
+            self._end()
+        return answer
+
+    def _begin(self) -> Dialogue:
+        self._dialogue = self._open.enter_context(self._repo.dialogue(*MERGE_TREE))
+        return self._dialogue
+
+    def _end(self) -> None:
+        self._open.close()
+        self._dialogue = None
+
+    def _answer(self, dialogue: Dialogue) -> Merged:
+        heard = b""
+        while (merged := parse_answer(heard)) is None:
+            piece = dialogue.hear(patience=None if self._buffered else PATIENCE_S)
+            if piece is None:
+                dialogue.no_more_input()
+                self._buffered = True
+            heard += piece or b""
+        return merged

@@ -1,0 +1,78 @@
+"""Where a series is taken apart and put together: a scratch repository, its objects, and git's merge at hand.
+
+Nothing made here is visible outside until `hand_over` copies a commit into the history, as an object without a name.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci.git import EPOCH, IDENTITY_EMAIL, IDENTITY_NAME, Git
+from ci.series.merging import Merger
+from ci.series.objects import Objects
+from ci.series.scratch import scratch_repository
+from ci.series.threeway import Changes, Reader, graft
+
+_PERSON = f"{IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workshop:
+    """A scratch repository with everything that a rebase needs."""
+
+    repo: Git
+    objects: Objects
+    merger: Merger
+
+    @property
+    def read(self) -> Reader:
+        """Reads trees."""
+        return self.objects.entries
+
+    def changed_tree(self, tree: str | None, changes: Changes) -> str:
+        """A tree with some entries replaced; None starts from nothing."""
+        made = graft(self.objects.entries, self.objects.write_tree, tree, changes)
+        return self.objects.write_tree({}) if made is None else made
+
+    def synthetic_commit(self, tree: str, *parents: str) -> str:
+        """A commit that only serves a merge."""
+        links = "".join(f"parent {parent}\n" for parent in parents)
+        return self.objects.write_commit(f"tree {tree}\n{links}author {_PERSON}\ncommitter {_PERSON}\n\n-\n".encode())
+
+    def tree_of(self, commit: str) -> str:
+        """The tree of a commit."""
+        return header(self.objects.commit(commit), b"tree")[0]
+
+    def parents_of(self, commit: str) -> tuple[str, ...]:
+        """The parents of a commit."""
+        return header(self.objects.commit(commit), b"parent")
+
+    def same_commit_on(self, commit: str, *, tree: str, parent: str) -> str:
+        """A commit like another one, author and message byte for byte, with its own tree and parent."""
+        return self.objects.write_commit(moved_commit(self.objects.commit(commit), tree=tree, parent=parent))
+
+
+def header(raw: bytes, key: bytes) -> tuple[str, ...]:
+    """Values of a header of a commit object."""
+    lines = raw.partition(b"\n\n")[0].split(b"\n")
+    return tuple(line[len(key) + 1 :].decode("ascii") for line in lines if line.startswith(key + b" "))
+
+
+def moved_commit(raw: bytes, *, tree: str, parent: str) -> bytes:
+    """A commit object with another tree and one other parent (pure)."""
+    head, blank, text = raw.partition(b"\n\n")
+    kept = [line for line in head.split(b"\n") if not line.startswith((b"tree ", b"parent "))]
+    links = [f"tree {tree}".encode(), f"parent {parent}".encode()]
+    return b"\n".join([*links, *kept]) + blank + text
+
+
+@contextlib.contextmanager
+def workshop(git: Git, work: Path) -> Iterator[Workshop]:
+    """A fresh workshop that borrows the history's objects; gone when the block ends.
+
+    Raises:
+        Busy: another rebase or export works in `work`.
+    """
+    with scratch_repository(git, work) as repo, Merger(repo) as merger:
+        yield Workshop(repo=repo, objects=Objects(repo.path / ".git" / "objects"), merger=merger)
