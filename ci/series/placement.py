@@ -25,7 +25,8 @@ class Moved:
     """A hunk that stands elsewhere than before.
 
     `hunk` of `hunks` counts from 1 in the patch as it was, whose file was `was`. `offset` is in lines; None when what
-    it changes is not found again as it was ("reshaped"). A hunk whose parts moved apart has one `Moved` a part, 0 included.
+    it changes is not found again as it was ("reshaped"). A hunk whose parts moved apart has one `Moved` a part, also
+    for the part that did not move.
     """
 
     path: str
@@ -172,6 +173,9 @@ def ambiguous(diff: bytes, blobs: Mapping[str, bytes]) -> tuple[Ambiguous, ...]:
 
     Returns:
         A hunk whose old text (context and removed lines) stands at more than one place of its file.
+
+    Raises:
+        ValueError: a file is not the one that the patch was made on.
     """
     return tuple(found for file in parse_diff(diff) for found in _ambiguous_hunks(file, blobs.get(file.old or "")))
 
@@ -179,9 +183,15 @@ def ambiguous(diff: bytes, blobs: Mapping[str, bytes]) -> tuple[Ambiguous, ...]:
 def _ambiguous_hunks(file: FileDiff, blob: bytes | None) -> Iterator[Ambiguous]:
     for number, hunk in enumerate(file.hunks if blob else (), start=1):
         line = hunk.spans.old_start
-        others = tuple(at for at in _places(hunk.preimage, blob or b"") if at != line)
-        if others:
-            yield Ambiguous(path=file.path, hunk=number, line=line, other_lines=others)
+        places = tuple(_places(hunk.preimage, blob or b""))
+        if hunk.preimage and line not in places:
+            raise ValueError(
+                f"hunk {number} of {shown(file.path)} was not made on the file given: line {line} differs"
+            )
+        if len(places) > 1:
+            yield Ambiguous(
+                path=file.path, hunk=number, line=line, other_lines=tuple(at for at in places if at != line)
+            )
 
 
 def _places(text: bytes, blob: bytes) -> Iterator[int]:

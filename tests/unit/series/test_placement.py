@@ -1,21 +1,14 @@
 import json
-from difflib import unified_diff
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ci.series.placement import Ambiguous, Moved, ambiguous, moved, moved_words
+from tests.helpers.diffs import diff_of
 from tests.helpers.histories import changed, numbered
 
 BASE = numbered(30)
-
-
-def diff_of(old: bytes, new: bytes, *, path: str = "f.c", context: int = 3) -> bytes:
-    """As git writes it for two texts that end in a newline."""
-    before, after = old.decode("latin-1").splitlines(keepends=True), new.decode("latin-1").splitlines(keepends=True)
-    lines = "".join(unified_diff(before, after, f"a/{path}", f"b/{path}", n=context))
-    return f"diff --git a/{path} b/{path}\nindex 1..2 100644\n{lines}".encode("latin-1")
 
 
 def patched(text: bytes, *lines: bytes) -> bytes:
@@ -144,6 +137,12 @@ def test_a_text_without_line_end_fits_at_the_end_only() -> None:
 @pytest.mark.parametrize("blobs", [{}, {"f.c": b""}])
 def test_a_new_file_is_not_looked_at(blobs: dict[str, bytes]) -> None:
     assert ambiguous(diff_of(b"", b"a\na\n"), blobs) == ()
+
+
+def test_another_file_than_the_one_it_was_made_on_is_refused() -> None:
+    for other in (b"top\n" + BASE, b"other\n"):
+        with pytest.raises(ValueError, match=r"hunk 1 of f\.c was not made on the file given: line 9 differs"):
+            ambiguous(diff_of(BASE, changed(BASE, 12)), {"f.c": other})
 
 
 def test_many_places_are_shortened() -> None:

@@ -1,0 +1,178 @@
+"""How much of a patch upstream has already, counted line by line.
+
+An empty merge is git's proof that a patch changes nothing any more. It does not say who brought the lines: a patch in
+front of it, a resolution, or upstream. This count does, on upstream's files alone, and it stands beside the merge:
+only both together retire a patch (`Landed.retires`). The rule, file by file:
+
+- Copies of a line are counted before the patch (`before`) and in the aim (`aim`). Of an added line as many copies
+  must have come, of a removed one as many must have gone, as the patch adds or removes. So a line that occurs
+  elsewhere in the file proves nothing, and five equal lines need five.
+- A line that the patch adds as often as it removes (moved, or a change of order) proves nothing and is not counted.
+- A line without a letter or digit proves nothing and is not counted.
+- Lines are compared with their line ends; a file that the aim lacks has none of its added lines, and lines are only
+  gone with it if the patch deletes it too: upstream may have moved them.
+
+When upstream brings or drops further copies for reasons of its own, the count may err. A copy dropped makes the
+answer "part", which a person looks at. A copy brought elsewhere may hide that this one is missing: git's merge sees.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from ci.outcome import JsonValue
+from ci.series.hunks import FileDiff, parse_diff, shown
+
+BlobOf: TypeAlias = Callable[[str], bytes | None]
+"""Content of a path in one tree; None when there is no such file."""
+
+Place: TypeAlias = tuple[str, bytes]
+"""A path and a line of it, once a copy."""
+
+TELLING = re.compile(rb"[0-9A-Za-z\x80-\xff]")
+"""A letter or digit; bytes beyond ASCII are taken for letters."""
+
+
+class Landed(StrEnum):
+    """What the lines say of a patch."""
+
+    ALL = "all"
+    """Every added line is there and no removed one is left."""
+    REMOVED = "all that it removes is gone"
+    """The patch only removes lines, and none of them is left."""
+    PART = "part"
+    NONE = "none"
+    WHOLE = "no lines: files change as a whole"
+    """Modes, names, binary and empty files: git's merge compares these whole, there is nothing to count."""
+    UNKNOWN = "no line that could tell"
+    """Text changes, but only by lines that prove nothing."""
+
+    @property
+    def retires(self) -> bool:
+        """Whether an empty merge together with this means that upstream has the patch."""
+        return self in (Landed.ALL, Landed.REMOVED, Landed.WHOLE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """The lines of a patch that could tell, and what became of them in the aim.
+
+    `present` of `total` added lines have come; `missing` are the others. Of `removed` lines, `lingering` are left.
+    `text`: whether the patch changes lines at all.
+    """
+
+    present: int
+    total: int
+    removed: int
+    missing: tuple[Place, ...]
+    lingering: tuple[Place, ...]
+    text: bool
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Plain JSON form; bytes that are no UTF-8 are escaped."""
+        return {
+            "landed": landed(self).value,
+            "present": self.present,
+            "total": self.total,
+            "removed": self.removed,
+            "missing": [_place_json(place) for place in self.missing],
+            "lingering": [_place_json(place) for place in self.lingering],
+        }
+
+    @property
+    def words(self) -> str:
+        """One line for a person."""
+        if not self.total and not self.removed:
+            return landed(self).value
+        added = f"{self.present} of {self.total} added lines are upstream" if self.total else ""
+        gone = self.removed - len(self.lingering)
+        removed = f"{gone} of {self.removed} removed lines are gone" if self.removed else ""
+        return ", ".join(part for part in (added, removed) if part)
+
+
+def _place_json(place: Place) -> JsonValue:
+    path, line = place
+    return {"path": shown(path), "line": line.rstrip(b"\r\n").decode("utf-8", "backslashreplace")}
+
+
+def landed(share: Share) -> Landed:
+    """The verdict: full means every line that can tell, partial means one of them."""
+    if not share.total and not share.removed:
+        return Landed.UNKNOWN if share.text else Landed.WHOLE
+    if not share.missing and not share.lingering:
+        return Landed.ALL if share.total else Landed.REMOVED
+    came, gone = share.present, share.removed - len(share.lingering)
+    return Landed.PART if came or gone else Landed.NONE
+
+
+def share_present(diff: bytes, *, before: BlobOf, aim: BlobOf) -> Share:
+    """Count which of a patch's lines upstream has.
+
+    Args:
+        diff: the patch.
+        before: files of the tree that the patch was made on: the base with the patches in front of it.
+        aim: files of upstream's build, without any patch of ours: else a patch in front might be taken for upstream.
+
+    Returns:
+        The count over all files.
+    """
+    files = parse_diff(diff)
+    counts = [_FileCount.of(file, before, aim) for file in files if file.hunks]
+    missing = tuple(place for count in counts for place in count.missing)
+    total = sum(count.added.total() for count in counts)
+    return Share(
+        present=total - len(missing),
+        total=total,
+        removed=sum(count.removed.total() for count in counts),
+        missing=missing,
+        lingering=tuple(place for count in counts for place in count.lingering),
+        text=bool(counts),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FileCount:
+    """One file: lines that the patch adds and removes on balance, and how many more copies the aim has."""
+
+    path: str
+    added: Counter[bytes]
+    removed: Counter[bytes]
+    came: Counter[bytes]
+    gone: Counter[bytes]
+
+    @classmethod
+    def of(cls, file: FileDiff, before: BlobOf, aim: BlobOf) -> "_FileCount":
+        added, removed = _changed(file, b"+"), _changed(file, b"-")
+        old, new = before(file.old) if file.old else b"", aim(file.path)
+        was, now = _lines(old or b""), _lines(new or b"")
+        # what cannot be compared proves nothing: no old file to count in, or a file that upstream has elsewhere now
+        may_have_come = old is not None
+        may_be_gone = old is not None and (new is not None or file.new is None)
+        return cls(
+            path=file.path,
+            added=added - removed,
+            removed=removed - added,
+            came=now - was if may_have_come else Counter(),
+            gone=was - now if may_be_gone else Counter(),
+        )
+
+    @property
+    def missing(self) -> Iterator[Place]:
+        return ((self.path, line) for line in (self.added - self.came).elements())
+
+    @property
+    def lingering(self) -> Iterator[Place]:
+        return ((self.path, line) for line in (self.removed - self.gone).elements())
+
+
+def _changed(file: FileDiff, sign: bytes) -> Counter[bytes]:
+    lines = (line for hunk in file.hunks for line in hunk.lines)
+    return Counter(line.text for line in lines if line.sign == sign and TELLING.search(line.text))
+
+
+def _lines(blob: bytes) -> Counter[bytes]:
+    *whole, last = blob.split(b"\n")
+    return Counter([line + b"\n" for line in whole] + ([last] if last else []))
