@@ -13,6 +13,7 @@ from pathlib import Path
 from ci.series.hunks import HUNKS_BEGIN, FileDiff, parse_diff
 from ci.series.message import read_trailers
 from ci.series.patch_diff import stray_line
+from ci.series.sender import sender
 from ci.series.trailers import Trailers, parse_trailers
 
 MBOX_LINE = re.compile(rb"^From .*\d?\d:\d\d:\d\d.* \d{4}\r?$", re.MULTILINE)
@@ -24,6 +25,10 @@ CONVERTED = "patch file has CRLF line ends (an editor or a checkout converted it
 HEADER = re.compile(rb"([!-9;-~]+):[ \t]*(.*)", re.DOTALL)
 ENCODED_WORD = re.compile(rb"=\?([!->@-~]+)\?([bBqQ])\?([!->@-~]*)\?=")
 IN_BODY = ("from", "date", "subject")
+BARE_SUBJECT = re.compile(rb"\[PATCH\](?:\s|$)")
+QUOTED_MBOX_LINE = re.compile(rb">From [0-9a-f]{40} Mon Sep 17 00:00:00 2001")
+"""`git mailinfo` takes the one for a subject and passes the other over, on top of a message."""
+
 PLAIN_ENCODINGS = ("", "7bit", "8bit", "binary")
 
 
@@ -141,7 +146,7 @@ def read_mail(raw: bytes) -> Mail:
     fields.update(inner)
     return Mail(
         headers=headers,
-        author=" ".join(fields.get("from", "").split()),
+        author=sender(fields.get("from", "")),
         date=fields.get("date", ""),
         subject=clean_subject(fields.get("subject", "")),
         body=f"{clean_subject(fields.get('subject', ''))}\n\n{_decoded(body, charset)}",
@@ -206,16 +211,31 @@ def _split_message(rest: bytes) -> tuple[bytes, bytes]:
 
 def _in_body_headers(lines: list[bytes]) -> tuple[dict[str, str], bytes]:
     """From, Date and Subject lines on top of the message: they win over the mail's own (git-am(1))."""
-    start = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
-    end = start
-    while end < len(lines) and (_names_in_body(lines[end]) or (end > start and lines[end][:1] in (b" ", b"\t"))):
-        end += 1
-    return dict(_unfolded(lines[start:end])), b"\n".join(lines[end:])
+    found: list[bytes] = []
+    names: set[str] = set()
+    unfinished = False  # a header that may go on in the next line; an empty line behind it ends them all
+    for at, line in enumerate(lines):
+        name = _in_body_name(line)
+        if unfinished and (not line or line[:1] in (b" ", b"\t")):
+            if not line:
+                return dict(_unfolded(found)), b"\n".join(lines[at + 1 :])
+            found.append(line)
+        elif name and name not in names:
+            names.add(name)
+            found.append(line)
+            unfinished = True
+        elif BARE_SUBJECT.match(line):
+            found.append(b"Subject: " + line)
+            unfinished = False
+        elif line and not QUOTED_MBOX_LINE.fullmatch(line):
+            return dict(_unfolded(found)), b"\n".join(lines[at:])
+    return dict(_unfolded(found)), b""
 
 
-def _names_in_body(line: bytes) -> bool:
+def _in_body_name(line: bytes) -> str | None:
     match = HEADER.fullmatch(line)
-    return match is not None and match[1].decode("ascii").lower() in IN_BODY
+    name = match[1].decode("ascii").lower() if match else ""
+    return name if name in IN_BODY else None
 
 
 def clean_subject(text: str) -> str:
