@@ -1,16 +1,20 @@
 """One patch onto one tip: splice what one side left alone, let git merge the rest, count both."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import fsdecode
 
-from ci.gittree import SUBMODULE, Entry
+from ci.gittree import SUBMODULE, Entries, Entry
 from ci.series.lost import Lines, lost_lines, lost_nets
 from ci.series.merge_answer import Merged
 from ci.series.results import Counts
 from ci.series.threeway import Path, Plan, Text, Touched, find, joined, plan, touched
 from ci.series.workshop import Workshop
 
+SIDES = {1: "base", 2: "ours", 3: "theirs"}
+"""git's numbers of the stages of an unmerged path."""
+
+CONTENTS = "CONFLICT (contents)"
 WHOLE_CHANGE = b"(the whole change)"
 
 
@@ -21,8 +25,9 @@ class Picked:
     Attributes:
         tree: the new tree, or None in a conflict.
         merged: git's answer when it could not merge, its paths being the real ones.
-        half_merged: blob ids, by path, of the files that git left with markers in them.
-        texts: the files in conflict that all three sides have; empty when anything else conflicts too.
+        half_tree: in a conflict, the tree with everything that did merge; files in conflict hold markers.
+        half_merged: blob ids, by path, of those files.
+        texts: the files in conflict when all sides have each of them; empty when anything else conflicts too.
         counts: how the patch's paths were settled.
         lost: lines of the patch, by path, that the tip has already, so that git dropped them from the result.
     """
@@ -30,9 +35,10 @@ class Picked:
     tree: str | None
     counts: Counts
     merged: Merged | None = None
-    half_merged: Mapping[bytes, str]
+    half_tree: str | None = None
+    half_merged: Mapping[bytes, str] = field(default_factory=dict)
     texts: tuple[Text, ...] = ()
-    lost: Mapping[str, tuple[bytes, ...]]
+    lost: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict)
 
 
 class Picker:
@@ -55,7 +61,7 @@ class Picker:
             return self._whole(base, ours, theirs)
         merged = self._merge_texts(todo.texts) if todo.texts else None
         if merged is not None and not merged.clean:
-            return self._clash(todo, merged)
+            return self._clash(ours, todo, merged)
         return self._spliced(ours, todo, merged)
 
     def _merge_texts(self, texts: Sequence[Text]) -> Merged:
@@ -71,7 +77,7 @@ class Picker:
 
     def _spliced(self, ours: str, todo: Plan, merged: Merged | None) -> Picked:
         entries = self._shop.read(merged.tree) if merged else {}
-        results = {text.path: entries[b"%d" % number] for number, text in enumerate(todo.texts)}
+        results = _by_path(todo.texts, entries)
         unchanged = [text.path for text in todo.texts if results[text.path] == text.ours]
         return Picked(
             tree=self._shop.changed_tree(ours, {**todo.splices, **results}),
@@ -80,11 +86,10 @@ class Picker:
                 merged=len(todo.texts) - len(unchanged),
                 absorbed=len(todo.same) + len(unchanged),
             ),
-            half_merged={},
             lost=self._lost(todo, results),
         )
 
-    def _clash(self, todo: Plan, merged: Merged) -> Picked:
+    def _clash(self, ours: str, todo: Plan, merged: Merged) -> Picked:
         numbered = {b"%d" % number: text for number, text in enumerate(todo.texts)}
         real = {name: joined(text.path) for name, text in numbered.items()}
         stages = tuple(replace(stage, path=real[stage.path]) for stage in merged.stages)
@@ -102,6 +107,7 @@ class Picker:
         return Picked(
             tree=None,
             merged=replace(merged, stages=stages, notes=notes),
+            half_tree=self._shop.changed_tree(ours, {**todo.splices, **_by_path(todo.texts, entries)}),
             half_merged={real[name]: entries[name].id for name in in_conflict},
             texts=tuple(numbered[name] for name in sorted(in_conflict)),
             counts=Counts(
@@ -110,7 +116,6 @@ class Picker:
                 merged=len(todo.texts) - len(in_conflict),
                 conflicted=len(in_conflict),
             ),
-            lost={},
         )
 
     def _whole(self, base: str, ours: str, theirs: str) -> Picked:
@@ -122,14 +127,15 @@ class Picker:
         counts = _counted(files, {file.path: find(self._shop.read, ours, file.path) for file in files}, in_conflict)
         if merged.clean:
             lost = self._lost_anywhere(files, touched(self._shop.read, ours, merged.tree))
-            return Picked(tree=merged.tree, counts=counts, half_merged={}, lost=lost)
+            return Picked(tree=merged.tree, counts=counts, lost=lost)
         half = {path: find(self._shop.read, merged.tree, tuple(path.split(b"/"))) for path in in_conflict}
         return Picked(
             tree=None,
             merged=merged,
+            half_tree=merged.tree,
             half_merged={path: entry.id for path, entry in half.items() if entry and entry.is_file},
+            texts=_texts_of(merged),
             counts=counts,
-            lost={},
         )
 
     def _lost(self, todo: Plan, results: Mapping[Path, Entry]) -> dict[str, tuple[bytes, ...]]:
@@ -147,6 +153,25 @@ class Picker:
     def _lines(self, old: Entry | None, new: Entry | None) -> Lines:
         ids = (None if entry is None or entry.mode == SUBMODULE else entry.id for entry in (old, new))
         return self._shop.objects.changed_lines(*ids)
+
+
+def _by_path(texts: Sequence[Text], entries: Entries) -> dict[Path, Entry]:
+    """What the merge under numbers made of each file."""
+    return {text.path: entries[b"%d" % number] for number, text in enumerate(texts)}
+
+
+def _texts_of(merged: Merged) -> tuple[Text, ...]:
+    """The files of a conflict in whole trees, when each of them is nothing but a text that did not merge."""
+    sides: dict[bytes, dict[int, Entry]] = {}
+    for stage in merged.stages:
+        sides.setdefault(stage.path, {})[stage.number] = Entry(stage.mode, stage.blob)
+    texts = all(len(side) == len(SIDES) and all(entry.is_file for entry in side.values()) for side in sides.values())
+    if not texts or any(note.is_conflict and note.kind != CONTENTS for note in merged.notes):
+        return ()
+    return tuple(
+        Text(path=tuple(path.split(b"/")), **{name: side[number] for number, name in SIDES.items()})
+        for path, side in sorted(sides.items())
+    )
 
 
 def _name(path: Path) -> str:

@@ -7,8 +7,8 @@ from ci.home import Home
 from ci.outcome import JsonMap
 from ci.release.version import ReleaseId
 from ci.series import replay, results
+from ci.series.fold import UNDECIDED, Decisions
 from ci.series.order import Series, load_series
-from ci.series.replay import Decisions
 from ci.stage import Context, Outcome, Stage, StageResult
 from ci.stages.values import Carried, Rebased, Synced
 from ci.upstream.tags import BuildTag
@@ -28,7 +28,7 @@ def release_of(series: Series, onto: BuildTag) -> ReleaseId:
 
 
 def replayed(
-    home: Home, context: Context, series: Series, onto: BuildTag, *, decisions: Decisions = Decisions()
+    home: Home, context: Context, series: Series, onto: BuildTag, *, decisions: Decisions = UNDECIDED
 ) -> results.Rebased:
     """The series on the aim, as objects without a name.
 

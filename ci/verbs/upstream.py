@@ -9,8 +9,8 @@ from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
 from ci.series.export import write_series
+from ci.series.fold import Decisions
 from ci.series.order import Series, load_series
-from ci.series.replay import Decisions
 from ci.series.results import Rebased
 from ci.stage import Context, Options
 from ci.stages.rebase import branch_of, carried, release_of, replayed

@@ -12,8 +12,9 @@ from ci.files import exclusive
 from ci.git import Git
 from ci.series.conflict import PARTLY_UPSTREAM, Conflict
 from ci.series.export import export_commits, write_series
+from ci.series.fold import Decisions
 from ci.series.order import load_series
-from ci.series.replay import Decisions, rebase
+from ci.series.replay import rebase
 from ci.series.results import Absorbed, Rebased, Stopped
 from ci.series.scratch import LOCK
 from ci.upstream.tags import BuildTag
