@@ -199,3 +199,49 @@ class Interrupted(SpeedforkError):
 
     exit_code = EXIT_INTERRUPTED
     advice = "finished work is kept: run the same command again"
+
+
+class RangeProblem(UsageProblem):
+    """Commits of a fork that cannot become a patch series as they are."""
+
+    advice = "invoke import-series --help"
+
+
+class PublishConflict(SpeedforkError):
+    """The fork has work, or a tag, that publishing would replace; nothing was pushed."""
+
+    exit_code = EXIT_CONFLICT
+
+
+class ForkUnreachable(EnvironmentProblem):
+    """The fork's git remote does not answer, or is no git repository."""
+
+    advice = "check the address, the network and that you may read there, then run the command again"
+
+
+class PushRejected(EnvironmentProblem):
+    """The fork's git remote answers, and refuses the push by its own rules."""
+
+    advice = "mend what the remote names (write access, branch and tag rules), then run the command again"
+
+
+class ResolutionProblem(ConfigProblem):
+    """A recorded resolution of a conflict is damaged or is none: it must not reach a tree."""
+
+    advice = "restore patches/resolutions/ from git, or remove the entry named above and resolve its conflict anew"
+
+
+class RebaseInProgress(UsageProblem):
+    """A conflict waits in its worktree; another rebase would lose what was done there."""
+
+
+class NoRebase(UsageProblem):
+    """There is no conflict to go on with."""
+
+    advice = "invoke rebase-upstream"
+
+
+class RebaseUnfinished(SpeedforkError):
+    """What a person left in the worktree of a conflict is not ready to be taken over; nothing was changed."""
+
+    exit_code = EXIT_CONFLICT

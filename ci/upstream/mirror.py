@@ -7,68 +7,27 @@ process lists; messages show it without them.
 """
 
 import os
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from ci.errors import CommandFailed, SourceUnreachable, UsageProblem
+from ci.errors import CommandFailed, SourceUnreachable
 from ci.git import Git
 from ci.process import Completed
 from ci.redact import without_credentials
+from ci.upstream.address import RemoteAddress, checked_address
 from ci.upstream.quarantine import Quarantine, quarantine
 from ci.upstream.source import Found, Progress, SyncedBuild, SyncReport, check_tree, no_progress, require_known
 from ci.upstream.tags import REF_PREFIX, BuildTag, build_tags
 
-SCHEMES = ("https", "ssh", "file")
 ASIDE_PREFIX = "refs/mirror/"
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
-_HELPER = re.compile(r"[^/\[]*::")
-_SSH_SHORT = re.compile(r"(?:[^/:@]+@)?(\[[^/\]]*\]|[^/:]+):.*", re.DOTALL)
-_PASSED = ("SSH_AUTH_SOCK", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy",
-           "GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR")  # fmt: skip
-_REMOTE = "upstream"
+_ALIAS = "upstream"
 
 
 def aside_ref(tag: BuildTag) -> str:
     """Where the history keeps a remote's own commit of a build, beside the tag."""
     return f"{ASIDE_PREFIX}{tag}"
-
-
-def checked_address(address: str) -> str:
-    """The address of a remote, when it is of a kind that we talk to.
-
-    Raises:
-        UsageProblem: looks like an option, names a transport helper or another protocol, or holds control characters.
-    """
-    shown = without_credentials(address)
-    if not address or address.startswith("-"):
-        raise _refused(shown, "is empty or begins with a dash")
-    if not address.isprintable():
-        raise _refused(shown.encode("unicode_escape").decode(), "holds control characters")
-    if _HELPER.match(address):
-        raise _refused(shown, "names a transport helper")
-    scheme = _SCHEME.fullmatch(address)
-    if scheme and scheme[1] not in SCHEMES:
-        raise _refused(shown, f"uses {scheme[1]}, not one of {', '.join(SCHEMES)}")
-    if _host(address, scheme).startswith("-"):
-        raise _refused(shown, "has a host that begins with a dash")
-    return address
-
-
-def _host(address: str, scheme: "re.Match[str] | None") -> str:
-    if scheme:
-        return scheme[2].partition("/")[0].rpartition("@")[2]
-    short = _SSH_SHORT.fullmatch(address)
-    return short[1] if short else ""
-
-
-def _refused(shown: str, why: str) -> UsageProblem:
-    return UsageProblem(
-        f"git remote {shown!r} {why}", hint="give an https:// or ssh:// address, or the path of a repository"
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +60,7 @@ class MirrorSource:
         Raises:
             SourceUnreachable: the remote does not answer, or is no git repository.
         """
-        listing = self._talk(self.git, "ls-remote", "--tags", "--refs", _REMOTE).text
+        listing = self._talk(self.git, "ls-remote", "--tags", "--refs", _ALIAS).text
         refs = (line.partition("\t")[2] for line in listing.splitlines())
         return build_tags(ref.removeprefix(REF_PREFIX) for ref in refs if ref.startswith(REF_PREFIX))
 
@@ -167,7 +126,7 @@ class MirrorSource:
             wanted = [f"+{tag.ref}:{tag.ref}" for tag in tags]
             quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
             # unpackLimit 1: always one pack, which moves into the history as a whole
-            self._talk(side.git, "-c", "fetch.unpackLimit=1", "fetch", *quiet, _REMOTE, *wanted)
+            self._talk(side.git, "-c", "fetch.unpackLimit=1", "fetch", *quiet, _ALIAS, *wanted)
             yield side, {tag: self._commit_at(side.git, tag) for tag in tags}
 
     def _commit_at(self, git: Git, tag: BuildTag) -> str:
@@ -177,18 +136,8 @@ class MirrorSource:
         return commit
 
     def _talk(self, git: Git, *words: str) -> Completed:
+        remote = RemoteAddress(url=self.address, alias=_ALIAS, environ=self.environ)
         try:
-            return git(*words, env=self._environment())
+            return git(*words, env=remote.environment())
         except CommandFailed as failed:
             raise SourceUnreachable(f"{self.name}: {without_credentials(failed.message)}") from None
-
-    def _environment(self) -> dict[str, str]:
-        is_path = not _SCHEME.fullmatch(self.address) and not _SSH_SHORT.fullmatch(self.address)
-        url = str(Path(self.address).resolve()) if is_path else self.address
-        configured = {
-            "GIT_CONFIG_COUNT": "1",
-            "GIT_CONFIG_KEY_0": f"remote.{_REMOTE}.url",
-            "GIT_CONFIG_VALUE_0": url,
-            "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-        }
-        return {**{name: self.environ[name] for name in _PASSED if name in self.environ}, **configured}

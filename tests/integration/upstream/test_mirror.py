@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from ci.errors import DiskFull, SourceUnreachable, TreeMismatch, UnknownBuild, UsageProblem
 from ci.git import Git
 from ci.process import run
+from ci.upstream.address import checked_address
 from ci.upstream.fidelity import fidelity
-from ci.upstream.mirror import MirrorSource, checked_address
+from ci.upstream.mirror import MirrorSource
 from ci.upstream.snapshot import SnapshotSource
 from ci.upstream.source import Found
 from ci.upstream.tags import BuildTag
