@@ -64,7 +64,8 @@ class Conflict:
     """The series stops at a patch; nothing was moved.
 
     `index` of `total` counts from 1. `upon` is the build that the patch met: the aim, or the base when the patch does
-    not even apply there. `said` is git's own wording.
+    not even apply there. `said` is git's own wording; `landed` how much of the patch upstream has, if any of it;
+    `since` the first known build that it conflicts with, in words.
     """
 
     patch_id: str
@@ -74,10 +75,13 @@ class Conflict:
     upon: str
     paths: tuple[PathConflict, ...] = ()
     said: str = ""
+    landed: str = ""
+    since: str = ""
 
     def describe(self) -> str:
         """The conflict for a person: every path with both sides."""
         lines = [f"patch {self.patch_id} ({self.index} of {self.total}: {self.subject}) conflicts with {self.upon}"]
+        lines += [self.since, self.landed]
         for path in self.paths:
             lines.append(f"{path.path}: {path.kind}")
             for clash in path.clashes:

@@ -1,15 +1,17 @@
 """The fold: patch after patch onto a growing tip, each with a result of its own."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from os import fsencode
 from typing import TypeAlias
 
-from ci.gittree import Entry
+from ci.gittree import SUBMODULE, Entry
+from ci.series.absorbed import Share, landed, share_present
 from ci.series.conflict import Conflict, conflict_of_merge, not_through_upstream, partly_upstream
 from ci.series.importing import conflict_at
 from ci.series.order import Series
-from ci.series.patch import Patch
+from ci.series.patch import Patch, read_mail
 from ci.series.picking import Picked, Picker
 from ci.series.resolutions import Store, replay_resolutions
 from ci.series.results import Absorbed, Applied, Counts, Resolution, Result, Skipped
@@ -111,9 +113,11 @@ class Fold:
         picked = self.picker.pick(base, tip_tree, theirs)
         at = conflict_at(self.series, patch, str(build))
         if picked.tree is None:
-            return self._resolved(patch, number, tip, picked) or self._conflict(at, picked), picked.counts
+            return self._resolved(patch, number, tip, picked) or self._conflict(
+                patch, number, at, picked, aim
+            ), picked.counts
         if picked.tree == tip_tree:
-            return self._vanished(patch, at, number, build, aim), picked.counts
+            return self._vanished(patch, number, at, build, aim), picked.counts
         if picked.lost and patch.id not in self.decisions.accept_partial:
             return partly_upstream(at, picked.lost), picked.counts
         return self._applied(patch, self.imported[number], picked.tree, tip), picked.counts
@@ -159,14 +163,31 @@ class Fold:
             "theirs": self.shop.synthetic_commit(theirs, base),
         }
 
-    def _conflict(self, at: Conflict, picked: Picked) -> Conflict:
+    def _conflict(self, patch: Patch, number: int, at: Conflict, picked: Picked, aim: str) -> Conflict:
         assert picked.merged is not None  # noqa: S101 - for the type checker: without a tree there is an answer
-        return conflict_of_merge(picked.merged, at, half_merged=picked.half_merged, blob=self.shop.objects.blob)
+        share = self._share(patch, number, aim)
+        return conflict_of_merge(
+            picked.merged,
+            replace(at, landed=share.words if share.present else ""),
+            half_merged=picked.half_merged,
+            blob=self.shop.objects.blob,
+        )
 
-    def _vanished(self, patch: Patch, at: Conflict, number: int, build: BuildTag, aim: str) -> Absorbed | Conflict:
+    def _vanished(self, patch: Patch, number: int, at: Conflict, build: BuildTag, aim: str) -> Absorbed | Conflict:
         """What to say when nothing of a patch is left: upstream has it all, or something else swallowed it."""
         base, theirs = self._sides(number)
         upstream = self.shop.tree_of(aim)
-        if self.picker.pick(base, upstream, theirs).tree == upstream:
-            return Absorbed(patch_id=patch.id, subject=patch.subject, build=build)
+        share = self._share(patch, number, aim)
+        if landed(share).retires or self.picker.pick(base, upstream, theirs).tree == upstream:
+            return Absorbed(patch_id=patch.id, subject=patch.subject, build=build, evidence=share.words)
         return not_through_upstream(at, patch.files)
+
+    def _share(self, patch: Patch, number: int, aim: str) -> Share:
+        """How much of a patch upstream has, line by line."""
+        trees = self._sides(number)[0], self.shop.tree_of(aim)
+        before, after = (partial(self._file, tree) for tree in trees)
+        return share_present(read_mail(patch.raw).diff, before=before, aim=after)
+
+    def _file(self, tree: str, path: str) -> bytes | None:
+        entry = find(self.shop.read, tree, tuple(fsencode(path).split(b"/")))
+        return self.shop.objects.blob(entry.id) if entry and not entry.is_tree and entry.mode != SUBMODULE else None

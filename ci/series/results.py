@@ -39,11 +39,15 @@ class Applied:
 
 @dataclass(frozen=True, kw_only=True)
 class Absorbed:
-    """All of the patch is in `build` already: merging it changed nothing, and upstream has each line that it adds."""
+    """All of the patch is in `build` already: merging it changes nothing, and that is upstream's doing.
+
+    `build` is the first known one that has it; `evidence` says what upstream's own files have of it.
+    """
 
     patch_id: str
     subject: str
     build: BuildTag
+    evidence: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

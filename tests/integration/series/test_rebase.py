@@ -304,7 +304,9 @@ def test_an_exactly_landed_patch_is_reported_as_absorbed(past: Past) -> None:
     past.build("b101", {"f": changed(LINES, 3), "g": LINES})
     rebased = done(past)
     assert [commit.patch_id for commit in rebased.commits] == ["three", "last"]
-    assert rebased.absorbed == (Absorbed(patch_id="one", subject="Make one fast", build=BuildTag(101)),)
+    evidence = "1 of 1 added lines are upstream, 1 of 1 removed lines are gone"
+    gone = Absorbed(patch_id="one", subject="Make one fast", build=BuildTag(101), evidence=evidence)
+    assert rebased.absorbed == (gone,)
     assert rebased.tree == git_rebase(past, rebased)
 
 
