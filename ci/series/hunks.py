@@ -7,6 +7,7 @@ refuses, the hunks in front of the fault are read.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from os import fsdecode, fsencode
 
 from ci.series.patch_diff import FILE, NO_NEWLINE, Spans, after_hunk, first_hunk, spans_of
@@ -35,6 +36,23 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Run:
+    """Lines that change with none between that stays: the smallest part of a patch that has a place.
+
+    `above` and `below` are the lines that stay next to them, empty where the hunk ends.
+    """
+
+    above: bytes
+    lines: tuple[Line, ...]
+    below: bytes
+
+    @property
+    def result(self) -> bytes:
+        """What stands there afterwards, with the two neighbours."""
+        return self.above + b"".join(line.text for line in self.lines if line.sign == b"+") + self.below
+
+
+@dataclass(frozen=True, kw_only=True)
 class Hunk:
     """One region of a file that changes: its first line and its counted lines as they stand in the diff."""
 
@@ -60,6 +78,16 @@ class Hunk:
             end = b"" if behind.startswith(NO_NEWLINE) else b"\n"
             yield Line(sign=sign, text=raw[1:] + end, old=old, new=new)
             old, new = old + (sign != b"+"), new + (sign != b"-")
+
+    @property
+    def runs(self) -> Iterator[Run]:
+        """Its changes, cut at every line that stays."""
+        above: bytes = b""
+        groups = [(stays, tuple(lines)) for stays, lines in groupby(self.lines, key=lambda line: line.sign == b" ")]
+        for (stays, lines), (_, behind) in zip(groups, (*groups[1:], (True, ())), strict=True):
+            if not stays:
+                yield Run(above=above, lines=lines, below=behind[0].text if behind else b"")
+            above = lines[-1].text
 
     @property
     def preimage(self) -> bytes:
@@ -186,3 +214,13 @@ def unquote(text: bytes) -> bytes:
 def _unescaped(match: re.Match[bytes]) -> bytes:
     code = match[1]
     return bytes([int(code, 8) & 0xFF if len(code) == 3 else ESCAPES.get(code, code[0])])
+
+
+def places_of(text: bytes, blob: bytes) -> Iterator[int]:
+    """The lines of a file, from 1, where whole lines of text begin; a text that lacks its line end ends the file."""
+    at, line, counted = blob.find(text) if text else -1, 1, 0
+    while at >= 0:
+        if (at == 0 or blob[at - 1 : at] == b"\n") and (text.endswith(b"\n") or at + len(text) == len(blob)):
+            line, counted = line + blob.count(b"\n", counted, at), at
+            yield line
+        at = blob.find(text, at + 1)

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from ci.outcome import JsonValue
-from ci.series.hunks import FileDiff, parse_diff, shown
+from ci.series.hunks import FileDiff, parse_diff, places_of, shown
 
 OTHERS_SHOWN = 5
 
@@ -74,8 +74,8 @@ class Ambiguous:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Run:
-    """Lines that change with none between that stays: the smallest part of a patch that has a place."""
+class _Placed:
+    """A run of a file: the hunk that it is in, its first line and what changes there."""
 
     hunk: int
     at: int
@@ -122,7 +122,7 @@ def _moves(old: FileDiff, new: FileDiff | None) -> Iterator[Moved]:
                 yield Moved(path=path, was=old.path, hunk=hunk, hunks=len(old.hunks), offset=offset)
 
 
-def _matches(old: FileDiff, new: FileDiff) -> tuple[tuple[_Run, _Run], ...]:
+def _matches(old: FileDiff, new: FileDiff) -> tuple[tuple[_Placed, _Placed], ...]:
     """Runs with the same content, in order; where git joined or split hunks does not matter."""
     before, after = tuple(_runs(old)), tuple(_runs(new))
     matcher = SequenceMatcher(None, [run.content for run in before], [run.content for run in after], autojunk=False)
@@ -130,13 +130,11 @@ def _matches(old: FileDiff, new: FileDiff) -> tuple[tuple[_Run, _Run], ...]:
     return tuple((before[a + at], after[b + at]) for a, b, size in blocks for at in range(size))
 
 
-def _runs(file: FileDiff) -> Iterator[_Run]:
+def _runs(file: FileDiff) -> Iterator[_Placed]:
     for number, hunk in enumerate(file.hunks, start=1):
-        for stays, group in groupby(hunk.lines, key=lambda line: line.sign == b" "):
-            lines = tuple(group)
-            if not stays:
-                content = tuple((line.sign, line.text) for line in lines)
-                yield _Run(hunk=number, at=lines[0].old, content=content)
+        for run in hunk.runs:
+            content = tuple((line.sign, line.text) for line in run.lines)
+            yield _Placed(hunk=number, at=run.lines[0].old, content=content)
 
 
 def moved_words(moves: Iterable[Moved]) -> tuple[str, ...]:
@@ -183,7 +181,7 @@ def ambiguous(diff: bytes, blobs: Mapping[str, bytes]) -> tuple[Ambiguous, ...]:
 def _ambiguous_hunks(file: FileDiff, blob: bytes | None) -> Iterator[Ambiguous]:
     for number, hunk in enumerate(file.hunks if blob else (), start=1):
         line = hunk.spans.old_start
-        places = tuple(_places(hunk.preimage, blob or b""))
+        places = tuple(places_of(hunk.preimage, blob or b""))
         if hunk.preimage and line not in places:
             raise ValueError(
                 f"hunk {number} of {shown(file.path)} was not made on the file given: line {line} differs"
@@ -192,13 +190,3 @@ def _ambiguous_hunks(file: FileDiff, blob: bytes | None) -> Iterator[Ambiguous]:
             yield Ambiguous(
                 path=file.path, hunk=number, line=line, other_lines=tuple(at for at in places if at != line)
             )
-
-
-def _places(text: bytes, blob: bytes) -> Iterator[int]:
-    """The lines of a file, from 1, where whole lines of text begin; a text that lacks its line end ends the file."""
-    at, line, counted = blob.find(text) if text else -1, 1, 0
-    while at >= 0:
-        if (at == 0 or blob[at - 1 : at] == b"\n") and (text.endswith(b"\n") or at + len(text) == len(blob)):
-            line, counted = line + blob.count(b"\n", counted, at), at
-            yield line
-        at = blob.find(text, at + 1)

@@ -76,6 +76,38 @@ def test_a_removed_line_may_stand_elsewhere_in_the_file() -> None:
     assert landed(found) is Landed.NONE
 
 
+TWICE = BASE.replace(b"  two();\n", b"  return 0;\n")
+
+
+def test_a_copy_that_upstream_drops_elsewhere_hides_no_run_that_came_whole() -> None:
+    after = TWICE.replace(b"  one();\n", b"  one();\n  return 0;\n")
+    aim = after.replace(b"int g() {\n  return 0;\n", b"int g() {\n")
+    assert aim.count(b"return 0;") == TWICE.count(b"return 0;")
+    assert landed(of_one(TWICE, after, aim)) is Landed.ALL
+    assert landed(of_one(TWICE, after, aim.replace(b"one", b"three"))) is Landed.NONE
+
+
+def test_a_copy_that_upstream_adds_elsewhere_hides_no_removed_run() -> None:
+    after = BASE.replace(b"  one();\n  return 0;\n", b"  one();\n")
+    aim = after.replace(b"  two();\n", b"  two();\n  return 0;\n")
+    assert landed(of_one(BASE, after, aim)) is Landed.REMOVED
+    assert landed(of_one(BASE, after, BASE)) is Landed.NONE
+
+
+def test_a_run_that_came_once_is_no_proof_of_two() -> None:
+    functions = b"f() {\n  a;\n}\n" * 2
+    faster = functions.replace(b"  a;\n", b"  a;\n  fast;\n")
+    once = functions.replace(b"  a;\n", b"  a;\n  fast;\n", 1)
+    assert landed(of_one(functions, faster, once)) is Landed.PART
+    assert landed(of_one(functions, faster, faster)) is Landed.ALL
+
+
+def test_a_run_of_braces_that_came_proves_nothing() -> None:
+    before = b"{\n}\nold;\n}\nold;\n"
+    after = b"{\n}\n}\nold;\n"
+    assert landed(of_one(before, after, b"old;\nold;\n" + b"}\n" * 9)) is Landed.NONE
+
+
 def test_equal_lines_need_as_many_copies() -> None:
     after, part = BASE + b"x;\n" * 5, BASE + b"x;\n" * 3
     found = of_one(BASE, after, part)

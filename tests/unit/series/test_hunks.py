@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci.series.hunks import FileDiff, Hunk, Line, parse_diff, render_diff, shown, unquote
+from ci.series.hunks import FileDiff, Hunk, Line, parse_diff, places_of, render_diff, shown, unquote
 from ci.series.patch_diff import Spans, stray_line
 
 HEAD = b"diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n"
@@ -110,6 +110,26 @@ def test_lines_carry_their_numbers_and_their_ends() -> None:
 def test_a_side_without_lines_is_numbered_by_the_line_in_front_of_it(header: bytes, old: int, new: int) -> None:
     (line,) = parse_diff(HEAD + header)[0].hunks[0].lines
     assert (line.old, line.new) == (old, new)
+
+
+def test_a_hunk_is_cut_where_a_line_stays() -> None:
+    (hunk,) = parse_diff(HEAD + b"@@ -1,5 +1,5 @@\n-a\n b\n c\n-d\n+e\n f\n+g\n")[0].hunks
+    parts = [(run.above, b"".join(line.text for line in run.lines), run.below) for run in hunk.runs]
+    assert parts == [(b"", b"a\n", b"b\n"), (b"c\n", b"d\ne\n", b"f\n"), (b"f\n", b"g\n", b"")]
+    assert [run.result for run in hunk.runs] == [b"b\n", b"c\ne\nf\n", b"f\ng\n"]
+
+
+@given(
+    st.lists(st.sampled_from([b"a", b"b", b"\n", b"ab"]), max_size=12),
+    st.sampled_from([b"a\n", b"a\nb\n", b"a", b"\n", b""]),
+)
+def test_places_are_the_lines_where_whole_lines_stand(pieces: list[bytes], text: bytes) -> None:
+    blob = b"".join(pieces)
+    lines = [line + b"\n" for line in blob.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    count = text.count(b"\n") or 1
+    expected = [at for at in range(1, len(lines) + 1) if text and b"".join(lines[at - 1 : at - 1 + count]) == text]
+    assert list(places_of(text, blob)) == expected
 
 
 def test_an_empty_context_line_may_have_lost_its_blank() -> None:
