@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ci.errors import CommandFailed, ForkUnreachable, PushRejected, UsageProblem
+from ci.errors import ForkUnreachable, PushRejected, UsageProblem
 from ci.git import Git
 from ci.process import Completed
 from ci.redact import without_credentials
@@ -28,6 +28,8 @@ PUSH = (
     "--recurse-submodules=no",
 )
 NO_ATOMIC = "does not support --atomic"
+ANY_CODE = range(-64, 256)
+"""Exit codes and signals: what a failed talk means is read from its words and from the refs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +45,9 @@ class Fork:
         Raises:
             ForkUnreachable: the remote does not answer, or is no git repository.
         """
-        try:
-            done = self.git("ls-remote", ALIAS, branch, RELEASES, env=self.remote.environment())
-        except CommandFailed as failed:
-            raise ForkUnreachable(f"{self.remote.shown}: {without_credentials(failed.message)}") from None
+        done = self.git("ls-remote", ALIAS, branch, RELEASES, env=self.remote.environment(), ok_codes=ANY_CODE)
+        if done.code:
+            raise ForkUnreachable(f"{self.remote.shown} does not answer as a git repository\n{_said(done)}")
         return listed_refs(done.text)
 
     def push(self, plan: Plan) -> Completed:
@@ -55,7 +56,7 @@ class Fork:
         steps = [step for step in plan.steps if step.new != step.old or step.ref.startswith(HEADS)]
         leases = [f"--force-with-lease={step.ref}:{step.old or ''}" for step in steps]
         refspecs = [f"{step.new}:{step.ref}" for step in steps]
-        return self.git(*PUSH, *leases, ALIAS, *refspecs, env=self.remote.environment(), ok_codes=range(-64, 256))
+        return self.git(*PUSH, *leases, ALIAS, *refspecs, env=self.remote.environment(), ok_codes=ANY_CODE)
 
 
 def branch_ref(git: Git, name: str) -> str:
@@ -131,8 +132,12 @@ def _explain(fork: Fork, wanted: Wanted, plan: Plan, done: Completed) -> None:
     if rival:
         raise rival
     said = _said(done)
-    why = "it cannot move branch and tag together (no --atomic)" if NO_ATOMIC in said else "it refuses the push"
-    raise PushRejected(f"{fork.remote.shown}: {why}; nothing was moved\n{said}")
+    if NO_ATOMIC in said:
+        raise PushRejected(
+            f"{fork.remote.shown} cannot move branch and tag together (no atomic pushes); nothing was moved",
+            hint="git config receive.advertiseAtomic true  (in the repository there, served by git 2.4 or newer)",
+        )
+    raise PushRejected(f"{fork.remote.shown} refuses the push; nothing was moved\n{said}")
 
 
 def _said(done: Completed) -> str:

@@ -33,7 +33,10 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What the fork should have: full ref names, the branch's head, the tag object, and the command that asks so."""
+    """What the fork should have: full ref names, the branch's head, the tag object.
+
+    `command` asks for this again; `before_revision` is what comes before a new revision can be written down.
+    """
 
     branch: str
     head: str
@@ -41,6 +44,7 @@ class Wanted:
     tag_object: str
     release: ReleaseId
     command: str
+    before_revision: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,14 +136,14 @@ def _tag_step(wanted: Wanted, found: Mapping[str, str]) -> Step:
     if old == wanted.tag_object or commit == wanted.head:
         why = "" if old == wanted.tag_object else "another tag object on the same commit: it stays"
         return Step(ref=wanted.tag, old=old, new=old, change=Change.NOTHING, why=why)
-    why = f"there it is on {commit}, this series is {wanted.head}; a published tag never moves"
+    revision = f"set revision = {_next_revision(wanted.release, found)} in patches/base.toml"
     return Step(
         ref=wanted.tag,
         old=old,
         new=wanted.tag_object,
         change=Change.REFUSE,
-        why=why,
-        hint=f"set revision = {_next_revision(wanted.release, found)} in patches/base.toml, then: {wanted.command}",
+        why=f"there it is on {commit}, this series is {wanted.head}; a published tag never moves",
+        hint=f"{wanted.before_revision}{revision}, then: {wanted.command}",
     )
 
 

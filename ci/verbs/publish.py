@@ -62,7 +62,15 @@ def publish(home: Home, console: Console, asked: Request, environ: Mapping[str, 
         fork = Fork(git=snapshot_source(home).git, remote=remote)
         branch = branch_ref(fork.git, asked.branch)
         tag = release_tag(home, console, series, onto, keep=not asked.dry_run)
-        wanted = wanted_of(fork.git, tag, branch, asked.command)
+        wanted = Wanted(
+            branch=branch,
+            head=tag.head,
+            tag=tag.ref,
+            tag_object=write_tag(fork.git, tag),
+            release=tag.release,
+            command=asked.command,
+            before_revision="" if onto == series.base.tag else f"invoke rebase-upstream --onto {onto}, then ",
+        )
         with console.task(f"refs of {remote.shown}"):
             plan = survey(fork, wanted, replace=replace)
         show_plan(console, plan, f"{tag.release} to {remote.shown}")
@@ -116,18 +124,6 @@ def release_tag(home: Home, console: Console, series: Series, onto: BuildTag, *,
             TaggedPatch(id=made.patch_id, subject=subjects[made.patch_id], patch_id=ids[made.commit])
             for made in rebased.commits
         ),
-    )
-
-
-def wanted_of(git: Git, tag: ReleaseTag, branch: str, command: str) -> Wanted:
-    """What the fork should have: the tag's object is written, without a name."""
-    return Wanted(
-        branch=branch,
-        head=tag.head,
-        tag=tag.ref,
-        tag_object=write_tag(git, tag),
-        release=tag.release,
-        command=command,
     )
 
 

@@ -10,8 +10,8 @@ from ci.git import Git
 from ci.process import run
 from ci.series.publish import Fork, apply, branch_ref, has_seen, survey
 from ci.series.publish_plan import Change, Wanted, check
-from tests.helpers.forks import BRANCH, Rival, fork_at, refs, series_of_two, tag_of, wanted
 from tests.helpers.histories import Past, changed, numbered
+from tests.helpers.publishing import BRANCH, Rival, fork_at, refs, series_of_two, tag_of, wanted
 
 TAG = "refs/tags/b100-speed.1"
 
@@ -240,8 +240,9 @@ def test_a_branch_in_the_way_of_the_name_is_rejected_whole(past: Past, fork: For
 
 def test_a_remote_without_atomic_pushes_is_refused(past: Past, fork: Fork, bare: Git) -> None:
     bare("config", "receive.advertiseAtomic", "false")
-    with pytest.raises(PushRejected, match="cannot move branch and tag together"):
+    with pytest.raises(PushRejected, match="cannot move branch and tag together") as caught:
         publish(fork, wanted(past))
+    assert "receive.advertiseAtomic" in caught.value.hint
     assert refs(bare) == {}
 
 
@@ -266,6 +267,7 @@ def test_a_fork_that_does_not_answer(past: Past, tmp_path: Path, kind: str) -> N
     with pytest.raises(ForkUnreachable) as caught:
         publish(fork_at(past, address), wanted(past))
     assert caught.value.exit_code == 6
+    assert "fatal: " in caught.value.message
     assert "hunter2" not in str(caught.value)
 
 

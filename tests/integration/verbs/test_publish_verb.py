@@ -1,6 +1,11 @@
 """`publish-series` on a small real history: what is pushed is the series in patches/, and what the words say."""
 
 import json
+import os
+import signal
+import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,14 +15,25 @@ from ci.errors import Busy, PublishConflict, SeriesConflict, SeriesProblem, Unkn
 from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
+from ci.process import Running
 from ci.series.publish import Fork, apply
 from ci.series.publish_plan import Plan, Wanted
-from ci.verbs import publish
+from ci.verbs import publish, upstream
 from ci.verbs.publish import Request
-from tests.helpers.forks import BRANCH, LINES, Rival, refs, series_of_two
 from tests.helpers.histories import Past, changed
+from tests.helpers.publishing import BRANCH, LINES, Rival, refs, series_of_two
 
 TAG = "refs/tags/b100-speed.1"
+CHECKOUT = Path(__file__).parents[3]
+ONE_RUN = """
+import sys
+from pathlib import Path
+from ci.console import Console
+from ci.home import Home
+from ci.verbs.publish import Request, publish
+root = Path(sys.argv[1])
+publish(Home(root=root, checkout=root), Console(), Request(remote=sys.argv[2]), {})
+"""
 
 
 @pytest.fixture
@@ -86,9 +102,50 @@ def test_the_series_on_another_build_starts_at_its_first_revision(
 ) -> None:
     past.build("b101", {"a.txt": b"new\n" + LINES, "b.txt": LINES})
     publish.publish(home, Console(), asked, {})
-    publish.publish(home, Console(), Request(remote=asked.remote, onto="b101"), {})
+    publish.publish(home, Console(), replace(asked, onto="b101"), {})
     assert set(refs(bare)) == {BRANCH, TAG, "refs/tags/b101-speed.1"}
     assert bare.commit_of(f"{BRANCH}~2") == past.builds["b101"]
+
+
+def test_moving_patches_onto_a_published_build_changes_no_id(
+    past: Past, home: Home, bare: Git, asked: Request, capsys: pytest.CaptureFixture[str]
+) -> None:
+    past.build("b101", {"a.txt": b"new\n" + LINES, "b.txt": LINES})
+    first = documents(home, replace(asked, onto="b101"), capsys)
+    upstream.rebase(home, Console(), onto="b101", dry_run=False)
+    capsys.readouterr()
+    again = documents(home, asked, capsys)
+    assert (again["pushed"], again["head"], again["release"]) == (False, first["head"], "b101-speed.1")
+
+
+def test_a_new_revision_on_another_build_begins_with_a_rebase(
+    past: Past, home: Home, bare: Git, asked: Request
+) -> None:
+    past.build("b101", {"a.txt": b"new\n" + LINES, "b.txt": LINES})
+    Rival.at(home.root / "rival.git", bare.path).push("refs/tags/b101-speed.1")
+    with pytest.raises(PublishConflict) as caught:
+        publish.publish(home, Console(), replace(asked, onto="b101"), {})
+    assert caught.value.hint.startswith("invoke rebase-upstream --onto b101, then set revision = 2 in")
+
+
+def test_a_run_killed_while_the_fork_takes_the_push_is_finished_by_the_next(
+    past: Past, home: Home, bare: Git, asked: Request
+) -> None:
+    hook = bare.path / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {home.root}/taking\nwhile [ ! -e {home.root}/go ]; do sleep 0.05; done\n")
+    hook.chmod(0o755)
+    argv = (sys.executable, "-c", ONE_RUN, str(home.root), asked.remote)
+    with Running(argv, env={**os.environ, "PYTHONPATH": str(CHECKOUT)}, log=home.root / "log") as first:
+        while not (home.root / "taking").exists():
+            assert first.exit_code() is None, (home.root / "log").read_text()
+            time.sleep(0.02)
+        os.kill(first.pid, signal.SIGKILL)
+    assert set(refs(bare)) in (set(), {BRANCH, TAG})
+    (home.root / "go").touch()
+    publish.publish(home, Console(), asked, {})
+    assert set(refs(bare)) == {BRANCH, TAG}
+    assert bare.tree_of(BRANCH) == bare.tree_of(TAG) == past.git.tree_of(past.tip)
 
 
 def test_a_changed_series_needs_a_new_revision(past: Past, home: Home, bare: Git, asked: Request) -> None:
@@ -129,8 +186,8 @@ def test_unknown_work_goes_only_by_its_id(past: Past, home: Home, bare: Git, ask
         publish.publish(home, Console(), asked, {})
     assert caught.value.hint.endswith(f"{asked.command} --replace {rival.commit}")
     with pytest.raises(UsageProblem, match="40 hex digits"):
-        publish.publish(home, Console(), Request(remote=asked.remote, replace=rival.commit[:12]), {})
-    publish.publish(home, Console(), Request(remote=asked.remote, replace=rival.commit), {})
+        publish.publish(home, Console(), replace(asked, replace=rival.commit[:12]), {})
+    publish.publish(home, Console(), replace(asked, replace=rival.commit), {})
     assert bare.tree_of(BRANCH) == past.git.tree_of(past.tip)
 
 
@@ -156,11 +213,11 @@ def test_a_series_that_conflicts_or_is_gone_is_not_published(
     past.build("b101", {"a.txt": LINES, "b.txt": changed(LINES, 20, b"upstream's own words")})
     past.build("b102", {"a.txt": changed(LINES, 12), "b.txt": changed(LINES, 20)})
     with pytest.raises(SeriesConflict):
-        publish.publish(home, Console(), Request(remote=asked.remote, onto="b101"), {})
+        publish.publish(home, Console(), replace(asked, onto="b101"), {})
     with pytest.raises(SeriesProblem, match="nothing left to publish"):
-        publish.publish(home, Console(), Request(remote=asked.remote, onto="b102"), {})
+        publish.publish(home, Console(), replace(asked, onto="b102"), {})
     with pytest.raises(UnknownBuild):
-        publish.publish(home, Console(), Request(remote=asked.remote, onto="b103"), {})
+        publish.publish(home, Console(), replace(asked, onto="b103"), {})
     assert refs(bare) == {}
 
 
@@ -172,7 +229,7 @@ def test_upstreams_own_commit_is_told_from_one_made_here(
     own = {"GIT_COMMITTER_EMAIL": "someone@upstream.example"}
     tree = past.tree({"a.txt": b"new\n" + LINES, "b.txt": LINES})
     past.git.update_ref("refs/tags/b101", past.commit(tree, [past.builds["b100"]], "b101", env=own), None)
-    publish.publish(home, Console(), Request(remote=asked.remote, onto="b101"), {})
+    publish.publish(home, Console(), replace(asked, onto="b101"), {})
     assert f"base b101 is upstream's commit {past.git.commit_of('b101')}" in capsys.readouterr().out
 
 
