@@ -216,7 +216,10 @@ class PublishConflict(SpeedforkError):
 class ForkUnreachable(EnvironmentProblem):
     """The fork's git remote does not answer, or is no git repository."""
 
-    advice = "check the address, the network and that you may read there, then run the command again"
+    advice = (
+        "check the address, the network and your access, then run the command again; "
+        "a token for https goes into the environment: SPEEDFORK_REMOTE=https://TOKEN@HOST/..."
+    )
 
 
 class PushRejected(EnvironmentProblem):
