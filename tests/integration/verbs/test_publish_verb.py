@@ -18,9 +18,9 @@ from ci.home import Home
 from ci.process import Running
 from ci.series.publish import Fork, apply
 from ci.series.publish_plan import Plan, Wanted
-from ci.verbs import publish, upstream
+from ci.verbs import publish
 from ci.verbs.publish import Request
-from tests.helpers.histories import Past, changed
+from tests.helpers.histories import Past, changed, message
 from tests.helpers.publishing import BRANCH, LINES, Rival, refs, series_of_two
 
 TAG = "refs/tags/b100-speed.1"
@@ -110,10 +110,13 @@ def test_the_series_on_another_build_starts_at_its_first_revision(
 def test_moving_patches_onto_a_published_build_changes_no_id(
     past: Past, home: Home, bare: Git, asked: Request, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    past.build("b101", {"a.txt": b"new\n" + LINES, "b.txt": LINES})
+    moved = Past(home.root / "moved")
+    moved.build("b101", {"a.txt": b"new\n" + LINES, "b.txt": LINES})
+    moved.patch("first", {"a.txt": b"new\n" + changed(LINES, 12)}, text=message("first", "b100"))
+    moved.patch("second", {"b.txt": changed(LINES, 20)}, text=message("second", "b100"))
+    past.git("fetch", "--quiet", str(moved.git.path), "refs/tags/b101:refs/tags/b101")
     first = documents(home, replace(asked, onto="b101"), capsys)
-    upstream.rebase(home, Console(), onto="b101", dry_run=False)
-    capsys.readouterr()
+    moved.save(home.patches)
     again = documents(home, asked, capsys)
     assert (again["pushed"], again["head"], again["release"]) == (False, first["head"], "b101-speed.1")
 
