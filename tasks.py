@@ -11,7 +11,7 @@ from invoke.tasks import task
 from ci.console import Console
 from ci.errors import EXIT_DEFECT, EXIT_OK, EnvironmentProblem, Interrupted, SpeedforkError, UsageProblem
 from ci.home import Home
-from ci.verbs import measure, pipeline, upstream
+from ci.verbs import measure, pipeline, publish, rebase, series, upstream
 
 CHECKOUT = Path(__file__).parent
 DISK = "check that SPEEDFORK_HOME is a folder that can be written, then run the command again"
@@ -109,22 +109,40 @@ def pin_upstream(c: Invocation, build: str = "", dry_run: bool = False, json: bo
     help={
         "onto": "the build to move to, such as b11434; default: the newest pinned one, or the base if that is newer",
         "dry-run": "say what would happen and change nothing",
+        "matrix": "only show every patch, alone and after its predecessors, on every known build: table and picture",
         "accept-partial": "id of a patch of which upstream has a part, and whose rest you have read (repeatable)",
+        "continue": "take over what you made of the conflict in its worktree, and go on",
+        "abort": "forget the move that waits for you; patches/ and history are as they were",
+        "skip": "id of a patch to leave out of this move (repeatable); its file goes to patches/retired/",
         "json": JSON,
     },
-    iterable=["accept_partial"],
+    iterable=["accept_partial", "skip"],
 )
 def rebase_upstream(
-    c: Invocation, accept_partial: list[str], onto: str = "", dry_run: bool = False, json: bool = False
+    c: Invocation,
+    accept_partial: list[str],
+    skip: list[str],
+    onto: str = "",
+    dry_run: bool = False,
+    matrix: bool = False,
+    continue_: bool = False,
+    abort: bool = False,
+    json: bool = False,
 ) -> None:
-    """Move the series in patches/ onto a newer upstream build. A conflict shows both sides, exit code 3."""
-    edge(
-        c,
-        json,
-        lambda home, console: upstream.rebase(
-            home, console, onto=onto, dry_run=dry_run, accept_partial=accept_partial
-        ),
+    """Move the series in patches/ onto a newer upstream build.
+
+    A conflict is exit code 3: it names the patch, both sides and the build that caused it, and opens a worktree for you.
+    """
+    asked = rebase.Request(
+        onto=onto,
+        dry_run=dry_run,
+        matrix=matrix,
+        accept_partial=tuple(accept_partial),
+        go_on=continue_,
+        abort=abort,
+        skip=tuple(skip),
     )
+    edge(c, json, lambda home, console: rebase.rebase(home, console, asked))
 
 
 @task(auto_shortflags=False, help={"model": "model id (repeatable); default: all", "json": JSON}, iterable=["model"])
@@ -202,3 +220,67 @@ def pipeline_(
     """
     asked = pipeline.Request(onto=onto, profile=profile, redo_from=from_, only=only, jobs=jobs, dry_run=dry_run)
     edge(c, json, lambda home, console: pipeline.run(home, console, asked))
+
+
+@task(
+    auto_shortflags=False,
+    help={
+        "remote": "the fork: an https:// or ssh:// address, or a path; default: $SPEEDFORK_REMOTE",
+        "onto": "publish the series on this build; default: the one that patches/ stands on",
+        "branch": "the fork's branch; default: speed",
+        "replace": "whole id of the commit on that branch that may go, although it is unknown here",
+        "dry-run": "look at the fork, say what would change there, push nothing",
+        "json": JSON,
+    },
+)
+def publish_series(
+    c: Invocation,
+    remote: str = "",
+    onto: str = "",
+    branch: str = publish.DEFAULT_BRANCH,
+    replace: str = "",
+    dry_run: bool = False,
+    json: bool = False,
+) -> None:
+    """Push the speed branch and the annotated release tag to the fork: both or neither, nothing forced blindly."""
+    asked = publish.Request(remote=remote, onto=onto, branch=branch, replace=replace, dry_run=dry_run)
+    edge(c, json, lambda home, console: publish.publish(home, console, asked))
+
+
+@task(auto_shortflags=False, help={"json": JSON}, name="series")
+def series_(c: Invocation, json: bool = False) -> None:
+    """The series at a glance: base and its distance, each patch's promise, size, age and upstream status."""
+    edge(c, json, series.show)
+
+
+@task(
+    auto_shortflags=False,
+    help={
+        "from": "the fork: an https:// or ssh:// address, or a path",
+        "range": "A..B, such as b11434..main: the upstream build that the fork stands on, and its last commit "
+        "(tags, branches or whole commit ids of the fork)",
+        "replace": "put the imported series in the place of the one in patches/",
+        "dry-run": "do everything but write patches/",
+        "json": JSON,
+    },
+)
+def import_series(
+    c: Invocation,
+    from_: str = "",
+    range: str = "",  # noqa: A002 - the option's name
+    replace: bool = False,
+    dry_run: bool = False,
+    json: bool = False,
+) -> None:
+    """Turn a fork's commits into patches/: authors and dates kept, missing trailers asked for as TODO."""
+    asked = series.ImportRequest(remote=from_, range=range, replace=replace, dry_run=dry_run)
+    edge(c, json, lambda home, console: series.import_(home, console, asked))
+
+
+@task(
+    auto_shortflags=False,
+    help={"check": "write nothing; exit code 2 when a file is not as an export writes it", "json": JSON},
+)
+def export_series(c: Invocation, check: bool = False, json: bool = False) -> None:
+    """Write each patch file anew from the commit that git makes of it; --check only compares."""
+    edge(c, json, lambda home, console: series.export(home, console, check=check))

@@ -9,11 +9,14 @@ from pathlib import Path
 
 from ci.errors import SeriesProblem
 from ci.git import Git
+from ci.series.conflict import Conflict
+from ci.series.importing import import_series
 from ci.series.order import BaseTag, Series
 from ci.series.patch import read_mail
 from ci.series.queue import BASE, RETIRED, SERIES, replace_queue
 from ci.series.results import Absorbed, CommitOf, Rebased
 from ci.series.scratch import scratch_repository
+from ci.series.workshop import workshop
 
 FORMAT = (
     "format-patch",
@@ -47,6 +50,34 @@ def export_commits(git: Git, commits: Sequence[CommitOf], *, work: Path) -> tupl
     """
     with scratch_repository(git, work) as repo:  # there no attribute can call a text binary
         return tuple(repo(*FORMAT, commit.commit).stdout for commit in commits)
+
+
+def export_queue(git: Git, series: Series, *, work: Path) -> Mapping[str, bytes] | Conflict:
+    """The patch files as an export of the series' own commits writes them, by name; or what does not apply.
+
+    Args:
+        git: the history; its tree of the base must be the pinned one.
+        series: the checked queue.
+        work: directory for the scratch repository.
+
+    Raises:
+        SeriesProblem: git cannot read a patch file.
+        Busy: a rebase or another export works in `work`.
+    """
+    base = git.commit_of(series.base.tag.ref) or ""
+    with workshop(git, work) as shop:
+        commits = import_series(shop, series, base)
+        if isinstance(commits, Conflict):
+            return commits
+        pairs = zip(series.patches, commits, strict=True)
+        return {patch.path.name: shop.repo(*FORMAT, commit).stdout for patch, commit in pairs}
+
+
+def first_queue(base: BaseTag, patches: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """Every file of a new queue (pure): `patches` by Speed-Id, in order."""
+    files = {f"{patch_id}.patch": raw for patch_id, raw in patches.items()}
+    order = "".join(f"{name}\n" for name in files)
+    return {**files, SERIES: order.encode(), BASE: base_toml(base)}
 
 
 def new_queue(series: Series, rebased: Rebased, exported: Sequence[bytes], *, onto_tree: str) -> Mapping[str, bytes]:

@@ -7,14 +7,17 @@ from hypothesis import strategies as st
 from ci.builds.target import load_targets
 from ci.series.message import read_trailers
 from ci.series.trailers import (
+    OPTIONAL,
     REQUIRED,
     TARGETS,
+    WANTED,
     Feature,
     Numerics,
     NumericsKind,
     StatusKind,
     Trailers,
     UpstreamStatus,
+    completed,
     parse_trailers,
 )
 from ci.upstream.tags import BuildTag
@@ -220,3 +223,41 @@ def test_any_message_is_read_without_a_traceback(text: str) -> None:
 
 def test_every_target_that_can_be_built_may_stand_in_a_patch() -> None:
     assert set(load_targets()) <= set(TARGETS)
+
+
+@pytest.mark.parametrize("key", [*REQUIRED, *OPTIONAL])
+@pytest.mark.parametrize("value", ["TODO", "TODO: ask", "TODO TODO", "tolerance TODO"])
+def test_a_todo_never_passes_and_says_what_to_write(key: str, value: str) -> None:
+    (fault,) = faults(**{key: value})
+    assert fault == f"{key}: TODO: write {WANTED[key]}"
+
+
+def test_a_todo_for_a_word_names_every_word() -> None:
+    (fault,) = faults(**{"Speed-Feature": "TODO"})
+    assert all(feature.value in fault for feature in Feature)
+
+
+def test_a_todo_of_upstreams_is_a_reason() -> None:
+    assert good(Retire_When="upstream mends the TODO in sampling.cpp").retire_when.startswith("upstream mends")
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("Fast", "Fast\n\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
+        ("Fast\n\nWhy.\n\n", "Fast\n\nWhy.\n\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
+        ("Fast\n\nNote: this is prose\n", "Fast\n\nNote: this is prose\n\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
+        ("Fast\n\nsigned-off-by: A\n", "Fast\n\nsigned-off-by: A\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
+        ("Fast\n\nSpeed-Id: y\n", "Fast\n\nSpeed-Id: y\nSpeed-Feature: TODO\nSpeed-Numerics: TODO\n"),
+        ("Speed-Id: y\n", "Speed-Id: y\n\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
+    ],
+)
+def test_missing_trailers_join_those_that_are_there(text: str, whole: str) -> None:
+    assert completed(text, patch_id="x")[0].startswith(whole)
+
+
+@given(st.text(alphabet="aS:#\n \t-(", max_size=60))
+def test_a_completed_message_lacks_nothing(text: str) -> None:
+    whole, _ = completed(text, patch_id="x")
+    assert {key for key, _ in read_trailers(whole)} >= set(REQUIRED)
+    assert completed(whole, patch_id="other")[0] == whole
