@@ -57,6 +57,13 @@ def tests(session: nox.Session) -> None:
     tool(session, "pytest", *session.posargs)
 
 
+@nox.session(name="fuzz-series")
+def fuzz_series(session: nox.Session) -> None:
+    """Thousands of generated histories against plain git: `-- --examples N --seed S`."""
+    prepare(session)
+    tool(session, "python", "-m", "tests.fuzz_series", *session.posargs)
+
+
 @nox.session
 def pipeline(session: nox.Session) -> None:
     """The main job: sources, rebase, build, parity, throughput, release folder. Options: `-- --help`."""

@@ -24,7 +24,8 @@ REBASE = (
     "--no-fork-point",
     "--no-gpg-sign",
 )
-MOVED_ASIDE = re.compile(r"in the way of (.+) from .+; moving it to (.+) instead\.$", re.MULTILINE)
+MOVED_ASIDE = re.compile(r"~(?:HEAD|[0-9a-f]{7,40} \(.*\))(?:_\d+)?$", re.DOTALL)
+"""What git appends to the name of a file when a folder, or a file of another type, has that name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +114,7 @@ def _repository(history: Git, place: Path, commit: str) -> Git:
 
 def _conflict_of(repo: Git, index: int, said: str) -> ReferenceConflict:
     unmerged = repo("ls-files", "--unmerged", "-z").stdout.split(b"\0")[:-1]
-    aside = {moved: path for path, moved in MOVED_ASIDE.findall(said)}  # d~HEAD, because a directory is called d
-    paths = {fsdecode(entry.partition(b"\t")[2]) for entry in unmerged}
+    paths = {MOVED_ASIDE.sub("", fsdecode(entry.partition(b"\t")[2])) for entry in unmerged}
     if not paths:
         raise AssertionError(f"git rebase failed at patch {index} without a conflict: {said}")
-    return ReferenceConflict(index=index, paths=tuple(sorted(aside.get(path, path) for path in paths)), said=said)
+    return ReferenceConflict(index=index, paths=tuple(sorted(paths)), said=said)
