@@ -4,6 +4,7 @@ A branch gets a new base with every build, so it moves sideways: that is allowed
 seen, or from the one commit that a person names. A tag is created and never moved.
 """
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -104,7 +105,10 @@ def plan(wanted: Wanted, found: Mapping[str, str], *, seen: bool, replace: str |
         seen: whether this history knows the commit that the branch stands on there.
         replace: the commit that a person allows to be replaced.
     """
-    return Plan(steps=(_branch_step(wanted, found, seen=seen, replace=replace), _tag_step(wanted, found)))
+    branch, tag = _branch_step(wanted, found, seen=seen, replace=replace), _tag_step(wanted, found)
+    if (branch.change, tag.change) == (Change.UPDATE, Change.NOTHING):
+        branch = dataclasses.replace(branch, why="goes back to a release that is out already")
+    return Plan(steps=(branch, tag))
 
 
 def _branch_step(wanted: Wanted, found: Mapping[str, str], *, seen: bool, replace: str | None) -> Step:

@@ -144,8 +144,11 @@ def base_words(git: Git, onto: BuildTag) -> str:
 
 
 def show_plan(console: Console, plan: Plan, title: str) -> None:
-    """Old and new value of each ref."""
-    rows = [(step.ref, short(step.old), short(step.new), step.change.value, step.why) for step in plan.steps]
+    """Old and new value of each ref; why one is refused stands in the error."""
+    rows = [
+        (step.ref, short(step.old), short(step.new), step.change.value, "" if step.hint else step.why)
+        for step in plan.steps
+    ]
     console.table(("ref", "there now", "wanted", "change", ""), rows, title=title)
 
 

@@ -81,6 +81,13 @@ def test_no_plan_that_passes_moves_a_tag_or_drops_unknown_work(
     assert branch.old in (None, HEAD, replace) or (seen and replace is None)
 
 
+def test_going_back_to_an_earlier_release_is_said() -> None:
+    back = planned({**PUBLISHED, BRANCH: OTHER}, seen=True)
+    assert changes(back) == (Change.UPDATE, Change.NOTHING)
+    assert "out already" in back.steps[0].why
+    assert planned({BRANCH: OTHER}, seen=True).steps[0].why == ""
+
+
 def test_a_refusal_names_both_values_of_each_ref_and_the_next_step() -> None:
     with pytest.raises(PublishConflict) as caught:
         check(planned({BRANCH: OTHER, TAG: THIRD}))
