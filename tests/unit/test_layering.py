@@ -44,6 +44,7 @@ ADAPTERS = {
     "ci.series.merging",
     "ci.series.objects",
     "ci.series.order",
+    "ci.series.pending",
     "ci.series.picking",
     "ci.series.probing",
     "ci.series.publish",

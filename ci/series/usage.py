@@ -1,0 +1,142 @@
+"""Which names a patch uses on the lines that it adds, and how: called, reached into, held by value.
+
+Nothing is resolved as a compiler would: a name counts by how it stands among its neighbours. Names that the patch
+declares itself (a local variable, a function that it adds or changes) are its own and no use of upstream's.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ci.series.declared import is_source
+from ci.series.hunks import Hunk, parse_diff
+from ci.series.patch import Patch, read_mail
+from ci.series.tokens import KEYWORDS, Token, hunks_of
+
+MEMBER = (".", "->")
+DECLARES = frozenset(("=", ";", "{", "[", ",", ")", ":", "("))
+"""What stands behind a name in `type name ...` when this declares it; in front of a bracket only on added lines."""
+STATEMENT_STARTS = frozenset(("", ";", "{", "}", "(", ",", "const", "static"))
+TYPE_KEYWORDS = ("struct", "class", "union", "enum")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileUse:
+    """The names on a patch's added lines in one file.
+
+    `names`: each that stands alone; `fields`: behind `.` or `->`; `called` and `called_fields`: those of them with an
+    argument list, or whose address is taken; `qualified`: pairs `(scope, name)`; `by_value`: types of which an object
+    is made, not only pointed to. `seen`: names on context lines too. `own`: what the patch declares itself.
+    """
+
+    path: str
+    names: frozenset[str]
+    fields: frozenset[str]
+    called: frozenset[str]
+    called_fields: frozenset[str]
+    qualified: frozenset[tuple[str, str]]
+    by_value: frozenset[str]
+    seen: frozenset[str]
+    own: frozenset[str]
+
+
+def uses_of(patch: Patch) -> tuple[FileUse, ...]:
+    """What a patch's added lines use in each C, C++ or CUDA file that it touches."""
+    return tuple(
+        _file_use(diff.path, [_tokens(hunk) for hunk in diff.hunks])
+        for diff in parse_diff(read_mail(patch.raw).diff)
+        if is_source(diff.path) and diff.hunks
+    )
+
+
+def _tokens(hunk: Hunk) -> tuple[Token, ...]:
+    lines = ((line.sign.decode("ascii", "replace"), line.text) for line in hunk.lines if line.sign != b"-")
+    return hunks_of([(sign, text.decode("utf-8", "replace").rstrip("\n")) for sign, text in lines])
+
+
+def _file_use(path: str, hunks: Sequence[Sequence[Token]]) -> FileUse:
+    words = [word for tokens in hunks for word in _words(tokens)]
+    added = [word for word in words if word.added]
+    return FileUse(
+        path=path,
+        names=frozenset(word.name for word in added if not word.is_field and not word.scope),
+        fields=frozenset(word.name for word in added if word.is_field),
+        called=frozenset(word.name for word in added if word.is_called and not word.is_field and not word.scope),
+        called_fields=frozenset(word.name for word in added if word.is_called and word.is_field),
+        qualified=frozenset((word.scope, word.name) for word in added if word.scope),
+        by_value=frozenset(word.name for word in added if word.is_held and not word.is_field),
+        seen=frozenset(word.name for word in words),
+        own=frozenset(word.name for word in words if word.is_declared),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Word:
+    """A name among its neighbours; `scope` is the name in front of `::`."""
+
+    name: str
+    added: bool
+    scope: str
+    is_field: bool
+    is_called: bool
+    is_held: bool
+    is_declared: bool
+
+
+def _words(tokens: Sequence[Token]) -> Iterator[_Word]:
+    texts = ["", "", "", *(token.text for token in tokens), "", "", ""]
+    for at, token in enumerate(tokens, start=3):
+        if not token.is_word or token.text in KEYWORDS:
+            continue
+        before = texts[at - 1]
+        yield _Word(
+            name=token.text,
+            added=token.added,
+            scope=texts[at - 2] if before == "::" else "",
+            is_field=before in MEMBER,
+            is_called=_is_called(texts, at),
+            is_held=_is_held(texts, at),
+            is_declared=_is_declared(texts, at, added=token.added),
+        )
+
+
+def _is_called(texts: Sequence[str], at: int) -> bool:
+    """`name(`, `name<...>(`, `&name`."""
+    if texts[at - 1] == "&" and not _is_name(texts[at - 2]):
+        return True
+    behind = at + 1
+    if texts[behind] == "<":
+        behind = next((i + 1 for i in range(behind, len(texts)) if texts[i] in (">", ";", "{", "")), behind)
+    return behind < len(texts) and texts[behind] == "("
+
+
+def _is_held(texts: Sequence[str], at: int) -> bool:
+    """Whether a type's name stands for an object, not for a pointer, a reference, a scope or a first mention."""
+    behind = texts[at + 2] if texts[at + 1] == "const" else texts[at + 1]
+    mentioned = texts[at - 1] in TYPE_KEYWORDS and behind in (";", "{", ":")
+    return behind not in ("*", "&", "&&", "::", *MEMBER) and not mentioned
+
+
+def _is_declared(texts: Sequence[str], at: int, *, added: bool) -> bool:
+    """`type name =`, `type & name)`, `#define name`, `struct name {`."""
+    before, behind = texts[at - 1], texts[at + 1]
+    if before == "define" and texts[at - 2] == "#":
+        return added
+    if before in TYPE_KEYWORDS:
+        return added and behind in ("{", ":")
+    if behind not in DECLARES or (behind == "(" and not added):
+        return False
+    if before in ("*", "&", "&&"):
+        return _is_name(texts[at - 2]) and texts[at - 3] in STATEMENT_STARTS
+    return _is_name(before) or (before == ">" and _is_name(texts[at - 2]))
+
+
+def _is_name(text: str) -> bool:
+    return (text[:1].isalpha() or text[:1] == "_") and text not in KEYWORDS
+
+
+def identifiers(uses: Iterable[FileUse]) -> frozenset[str]:
+    """Every name on added lines, however it stands there."""
+    found: set[str] = set()
+    for use in uses:
+        found |= use.names | use.fields | {name for pair in use.qualified for name in pair}
+    return frozenset(found)
