@@ -97,9 +97,8 @@ def test_new_drift_is_added_with_the_builds_that_it_came_between() -> None:
 
 
 def test_drift_of_drift_keeps_where_it_began() -> None:
-    more = replace(
-        DRIFT, before=DRIFT.after, after="struct args {\n}", why="field a removed", path="b.h", used=("a",)
-    )
+    after = "struct args {\n}"
+    more = replace(DRIFT, before=DRIFT.after, after=after, why="field a removed", path="b.h", used=("a",))
     (entry,) = merge_pending([ENTRY], [PatchDrift(patch_id="one", drifts=(more,))], series(), B3)
     assert (entry.since, entry.until) == (B1, B3)
     assert (entry.drift.before, entry.drift.after) == (DRIFT.before, after)
