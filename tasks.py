@@ -131,7 +131,7 @@ def rebase_upstream(
 ) -> None:
     """Move the series in patches/ onto a newer upstream build.
 
-    A conflict is exit code 3: it names the patch, both sides and the build that caused it, and opens a worktree for you.
+    A conflict is exit code 3: it names patch, sides and the build that caused it, and opens a worktree for you.
     """
     asked = rebase.Request(
         onto=onto,

@@ -261,7 +261,7 @@ class Dialogue:
 
     def __enter__(self) -> Self:
         # a file, not a pipe: a full pipe would block the program
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
+        self._errors = tempfile.TemporaryFile()
         self._child = subprocess.Popen(
             _bound_to_us(self.argv, self._env),
             env=self._env,

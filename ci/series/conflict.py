@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import fsdecode
 
+from ci.series.culprit import Culprit
 from ci.series.merge_answer import Merged, Note, Stage
 
 EXCERPT_LINES = 40
@@ -65,7 +66,7 @@ class Conflict:
 
     `index` of `total` counts from 1. `upon` is the build that the patch met: the aim, or the base when the patch does
     not even apply there. `said` is git's own wording; `landed` how much of the patch upstream has, if any of it;
-    `since` the first known build that it conflicts with, in words.
+    `since` the first known build that it conflicts with.
     """
 
     patch_id: str
@@ -76,12 +77,12 @@ class Conflict:
     paths: tuple[PathConflict, ...] = ()
     said: str = ""
     landed: str = ""
-    since: str = ""
+    since: Culprit | None = None
 
     def describe(self) -> str:
         """The conflict for a person: every path with both sides."""
         lines = [f"patch {self.patch_id} ({self.index} of {self.total}: {self.subject}) conflicts with {self.upon}"]
-        lines += [self.since, self.landed]
+        lines += [self.since.words if self.since else "", self.landed]
         for path in self.paths:
             lines.append(f"{path.path}: {path.kind}")
             for clash in path.clashes:

@@ -14,7 +14,7 @@ from ci.series.importing import import_series
 from ci.series.order import BaseTag, Series
 from ci.series.patch import read_mail
 from ci.series.queue import BASE, RETIRED, SERIES, replace_queue
-from ci.series.results import Absorbed, CommitOf, Rebased
+from ci.series.results import Absorbed, CommitOf, Rebased, Skipped
 from ci.series.scratch import scratch_repository
 from ci.series.workshop import workshop
 
@@ -89,16 +89,24 @@ def new_queue(series: Series, rebased: Rebased, exported: Sequence[bytes], *, on
     base = BaseTag(tag=rebased.onto, tree=onto_tree, revision=1) if moved else series.base
     files = {f"{commit.patch_id}.patch": raw for commit, raw in zip(rebased.commits, exported, strict=True)}
     raws = {patch.id: patch.raw for patch in series.patches}
-    gone = {f"{RETIRED}/{a.patch_id}.patch": retired(raws[a.patch_id], a, series.base) for a in rebased.absorbed}
+    left: tuple[Absorbed | Skipped, ...] = (*rebased.absorbed, *rebased.skipped)
+    gone = {f"{RETIRED}/{r.patch_id}.patch": retired(raws[r.patch_id], why(r, series.base)) for r in left}
     order = "".join(f"{name}\n" for name in files)
     return {**files, **gone, SERIES: order.encode(), BASE: base_toml(base)}
 
 
-def retired(raw: bytes, absorbed: Absorbed, base: BaseTag) -> bytes:
+def why(result: Absorbed | Skipped, base: BaseTag) -> str:
+    """Why a patch went, in one sentence."""
+    if isinstance(result, Skipped):
+        return f"Skipped: left out by hand (last carried on {base.tag})."
+    sure = f"; {result.since.words}" if result.since else ""
+    return f"Retired: all of it is in {result.build} (last carried on {base.tag}{sure})."
+
+
+def retired(raw: bytes, note: str) -> bytes:
     """The patch with a note on why it went, where `git am` ignores it: between message and diff."""
     diff = read_mail(raw).diff
-    note = f"---\nRetired: all of it is in {absorbed.build} (last carried on {base.tag}).\n".encode()
-    return raw.removesuffix(diff) + note + diff.removeprefix(b"---\n")
+    return raw.removesuffix(diff) + f"---\n{note}\n".encode() + diff.removeprefix(b"---\n")
 
 
 def base_toml(base: BaseTag) -> bytes:
@@ -110,12 +118,27 @@ def base_toml(base: BaseTag) -> bytes:
     ).encode()
 
 
-def write_series(git: Git, patches_dir: Path, series: Series, rebased: Rebased, *, work: Path) -> None:
+def write_series(
+    git: Git,
+    patches_dir: Path,
+    series: Series,
+    rebased: Rebased,
+    exported: Sequence[bytes],
+    *,
+    seen: str | None = None,
+) -> None:
     """Put a rebased series into the queue, whole across a kill (`ci.series.queue`).
 
+    Args:
+        git: the history.
+        patches_dir: the queue.
+        series: the patches as they were.
+        rebased: the series on the aim.
+        exported: the patch files of its commits.
+        seen: `queue_digest` of the queue that `series` was read from.
+
     Raises:
-        SeriesProblem: nothing is left to carry; the queue is as it was.
-        Busy: a rebase or another export works in `work`.
+        SeriesProblem: nothing is left to carry, or the queue was changed meanwhile; the queue is as it was.
         DiskFull: the queue is as it was.
     """
     if not rebased.commits:
@@ -123,6 +146,5 @@ def write_series(git: Git, patches_dir: Path, series: Series, rebased: Rebased, 
             f"every patch of the series is in {rebased.onto}: nothing is left to carry",
             hint=f"use upstream {rebased.onto} as it is, or add a patch to patches/",
         )
-    exported = export_commits(git, rebased.commits, work=work)
     onto_tree = git.tree_of(rebased.onto_commit) or ""
-    replace_queue(patches_dir, new_queue(series, rebased, exported, onto_tree=onto_tree))
+    replace_queue(patches_dir, new_queue(series, rebased, exported, onto_tree=onto_tree), seen=seen)

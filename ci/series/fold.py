@@ -6,7 +6,7 @@ from functools import partial
 from os import fsencode
 from typing import TypeAlias
 
-from ci.gittree import SUBMODULE, Entry
+from ci.gittree import Entry
 from ci.series.absorbed import Share, landed, share_present
 from ci.series.conflict import Conflict, conflict_of_merge, not_through_upstream, partly_upstream
 from ci.series.importing import conflict_at
@@ -185,9 +185,5 @@ class Fold:
     def _share(self, patch: Patch, number: int, aim: str) -> Share:
         """How much of a patch upstream has, line by line."""
         trees = self._sides(number)[0], self.shop.tree_of(aim)
-        before, after = (partial(self._file, tree) for tree in trees)
+        before, after = (partial(self.shop.objects.file, tree) for tree in trees)
         return share_present(read_mail(patch.raw).diff, before=before, aim=after)
-
-    def _file(self, tree: str, path: str) -> bytes | None:
-        entry = find(self.shop.read, tree, tuple(fsencode(path).split(b"/")))
-        return self.shop.objects.blob(entry.id) if entry and not entry.is_tree and entry.mode != SUBMODULE else None

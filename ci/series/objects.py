@@ -6,19 +6,27 @@ and those it borrows from, and written as loose objects into that repository alo
 
 from collections import Counter
 from collections.abc import Iterator
+from os import fsencode
 from pathlib import Path
 
 import pygit2
 from pygit2.enums import DiffFlag, DiffOption, ObjectType
 
 from ci.errors import SourceTreeProblem
-from ci.gittree import Entries, parse_tree, render_tree
+from ci.git import Git
+from ci.gittree import FOLDER, SUBMODULE, Entries, parse_tree, render_tree
+from ci.series.threeway import find
 
 EMPTY: Entries = {}
 
 
 class Objects:
     """Objects of one repository by id (40 hex digits); trees are kept parsed."""
+
+    @classmethod
+    def of(cls, git: Git) -> "Objects":
+        """The objects of a repository, bare or not."""
+        return cls(Path(git("rev-parse", "--path-format=absolute", "--git-path", "objects").text))
 
     def __init__(self, objects_dir: Path) -> None:
         self._odb = pygit2.Odb(str(objects_dir))
@@ -49,6 +57,16 @@ class Objects:
             SourceTreeProblem: no such blob.
         """
         return self._read(blob, ObjectType.BLOB)
+
+    def file(self, tree: str, path: str) -> bytes | None:
+        """Content of a file in a tree; None when there is none, or a submodule.
+
+        Args:
+            tree: its id.
+            path: with slashes; undecodable bytes as surrogates.
+        """
+        entry = find(self.entries, tree, tuple(fsencode(path).split(b"/")))
+        return None if entry is None or entry.mode in (FOLDER, SUBMODULE) else self.blob(entry.id)
 
     def write_blob(self, data: bytes) -> str:
         """Store a blob; its id."""

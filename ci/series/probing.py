@@ -1,38 +1,102 @@
 """Every patch on every known build between base and aim: which one it stops at, and since when."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
 
+from ci.errors import SeriesConflict
+from ci.git import Git
 from ci.series.conflict import PARTLY_UPSTREAM, Conflict
+from ci.series.culprit import Culprit, culprit
 from ci.series.fold import Fold, Progress
+from ci.series.importing import import_series
 from ci.series.matrix import Cell, Matrix, Row
+from ci.series.order import Series
+from ci.series.resolutions import Store
 from ci.series.results import Absorbed, Result
+from ci.series.workshop import workshop
 from ci.upstream.tags import BuildTag
 
+Builds: TypeAlias = Sequence[tuple[BuildTag, str]]
+"""Builds with their commits, ascending."""
 
-def probe(fold: Fold, builds: Sequence[tuple[BuildTag, str]], hear: Progress) -> Matrix:
+
+def matrix_of(
+    git: Git,
+    series: Series,
+    builds: Builds,
+    *,
+    work: Path,
+    progress: Progress,
+    resolutions: Store | None = None,
+) -> Matrix:
     """Put the series, and each patch alone, onto each build.
 
     Args:
-        fold: the imported series.
-        builds: tags with their commits, ascending.
-        hear: hears of each build.
+        git: the history.
+        series: the checked queue.
+        builds: from the base to the aim; the first one is the base.
+        work: directory for the scratch repository.
+        progress: hears of each build.
+        resolutions: recorded resolutions, replayed where their conflict comes again.
+
+    Raises:
+        SeriesConflict: a patch does not even apply on the base.
+        Busy: another rebase works in `work`.
     """
-    cumulative, alone = [], []
+    base_commit = builds[0][1]
+    with workshop(git, work) as shop:
+        imported = import_series(shop, series, base_commit)
+        if isinstance(imported, Conflict):
+            raise SeriesConflict(imported.describe())
+        fold = Fold(shop=shop, series=series, imported=imported, base_commit=base_commit, resolutions=resolutions)
+        return _matrix(fold, builds, progress)
+
+
+def _matrix(fold: Fold, builds: Builds, progress: Progress) -> Matrix:
+    together, alone = [], []
     for number, (build, commit) in enumerate(builds):
-        hear(number, len(builds), f"the series on {build}")
-        cumulative.append(tuple(cell_of(result) for result in fold.onto(build, commit).results))
-        alone.append(tuple(cell_of(fold.alone(at, build, commit)) for at in range(len(fold.series.patches))))
+        progress(number, len(builds), f"the series on {build}")
+        together.append(_cells(fold.onto(build, commit).results))
+        alone.append(_cells([fold.alone(at, build, commit) for at in range(len(fold.series.patches))]))
     return Matrix(
         builds=tuple(build for build, _ in builds),
         rows=tuple(
             Row(
                 patch_id=patch.id,
                 alone=tuple(cells[at] for cells in alone),
-                cumulative=tuple(cells[at] for cells in cumulative),
+                cumulative=tuple(cells[at] for cells in together),
             )
             for at, patch in enumerate(fold.series.patches)
         ),
     )
+
+
+def with_origins(fold: Fold, results: Sequence[Result], builds: Builds, progress: Progress) -> tuple[Result, ...]:
+    """Results on the last of some builds, with the known build since when each conflict and absorption is there."""
+    if not any(isinstance(result, Conflict | Absorbed) for result in results):
+        return tuple(results)
+    columns = []
+    for number, (build, commit) in enumerate(builds[:-1]):
+        progress(number, len(builds), f"since when: {build}")
+        columns.append(_cells(fold.onto(build, commit).results))
+    columns.append(_cells(results))
+    tags = [build for build, _ in builds]
+    origins = (culprit(tags, cells) for cells in zip(*columns, strict=True))
+    return tuple(_with_origin(result, origin) for result, origin in zip(results, origins, strict=True))
+
+
+def _with_origin(result: Result, origin: Culprit | None) -> Result:
+    if origin and isinstance(result, Conflict):
+        return replace(result, since=origin)
+    if origin and isinstance(result, Absorbed):
+        return replace(result, build=origin.build, since=origin)
+    return result
+
+
+def _cells(results: Sequence[Result]) -> tuple[Cell, ...]:
+    return tuple(cell_of(result) for result in results)
 
 
 def cell_of(result: Result) -> Cell:

@@ -13,6 +13,7 @@ from ci.series.conflict import Conflict
 from ci.series.fold import UNDECIDED, Decisions, Fold, Progress, unheard
 from ci.series.importing import import_series
 from ci.series.order import BaseTag, Series
+from ci.series.probing import with_origins
 from ci.series.resolutions import Store
 from ci.series.results import Rebased, Stopped
 from ci.series.scratch import hand_over
@@ -66,18 +67,19 @@ def rebase(
             resolutions=resolutions,
         )
         replayed = fold.onto(onto, onto_commit, progress)
+        results = with_origins(fold, replayed.results, builds_between(git, series.base.tag, onto), progress)
         if replayed.stopped_at:
             for commit in replayed.stopped_at:
                 hand_over(shop.repo, git, commit)
             tip, picked = replayed.stopped_at
-            return Stopped(onto=onto, results=replayed.results, tip=tip, picked=picked, counts=replayed.counts)
+            return Stopped(onto=onto, results=results, tip=tip, picked=picked, counts=replayed.counts)
         hand_over(shop.repo, git, replayed.head)
         return Rebased(
             onto=onto,
             onto_commit=onto_commit,
             head=replayed.head,
             tree=shop.tree_of(replayed.head),
-            results=tuple(result for result in replayed.results if not isinstance(result, Conflict)),
+            results=tuple(result for result in results if not isinstance(result, Conflict)),
             counts=replayed.counts,
         )
 
@@ -96,6 +98,12 @@ def commit_of_build(git: Git, build: BuildTag) -> str:
             f"build {build} is not in {git.path}: {newest}", hint=f"invoke sync-upstream --remote URL --build {build}"
         )
     return commit
+
+
+def builds_between(git: Git, base: BuildTag, onto: BuildTag) -> tuple[tuple[BuildTag, str], ...]:
+    """The builds in the history from the base to the aim, with their commits, ascending."""
+    tags = (tag for tag in build_tags(git.tags()) if base <= tag <= onto)
+    return tuple((tag, commit) for tag in tags if (commit := git.commit_of(tag.ref)))
 
 
 def checked_base(git: Git, base: BaseTag) -> str:

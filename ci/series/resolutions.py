@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ci.digest import digest_json, sha256_bytes
 from ci.errors import ResolutionProblem
 from ci.files import write_atomic
 from ci.git import Git
@@ -33,6 +34,14 @@ class Store:
     place: Path
     pairs: tuple[Pair, ...] = ()
     unfinished: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Digest over all finished entries: what a replay may depend on."""
+        pairs = sorted(self.pairs)
+        return digest_json(
+            [[p.conflict_id, p.variant, sha256_bytes(p.preimage), sha256_bytes(p.postimage)] for p in pairs]
+        )
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ci.series.conflict import Conflict
+from ci.series.culprit import Culprit
 from ci.upstream.tags import BuildTag
 
 
@@ -41,13 +42,15 @@ class Applied:
 class Absorbed:
     """All of the patch is in `build` already: merging it changes nothing, and that is upstream's doing.
 
-    `build` is the first known one that has it; `evidence` says what upstream's own files have of it.
+    `build` is the first known one that has it; `since` says how sure that is, `evidence` what upstream's own files
+    have of the patch.
     """
 
     patch_id: str
     subject: str
     build: BuildTag
     evidence: str = ""
+    since: Culprit | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,15 @@ from ci.git import Git
 from ci.home import Home
 from ci.outcome import JsonMap
 from ci.release.version import ReleaseId
-from ci.series import replay, results
+from ci.series import replay
 from ci.series.fold import UNDECIDED, Decisions
 from ci.series.order import Series, load_series
+from ci.series.patch import Patch
+from ci.series.resolutions import FOLDER, load_store
+from ci.series.results import Absorbed, Applied, Rebased, Skipped, Stopped
 from ci.stage import Context, Outcome, Stage, StageResult
-from ci.stages.values import Carried, Rebased, Synced
+from ci.stages import values
+from ci.stages.values import Carried, Synced
 from ci.upstream.tags import BuildTag
 
 ENGINE = 2
@@ -27,41 +31,59 @@ def release_of(series: Series, onto: BuildTag) -> ReleaseId:
     return ReleaseId(build=onto, revision=series.base.revision if onto == series.base.tag else 1)
 
 
-def replayed(
+def attempted(
     home: Home, context: Context, series: Series, onto: BuildTag, *, decisions: Decisions = UNDECIDED
-) -> results.Rebased:
-    """The series on the aim, as objects without a name.
+) -> Rebased | Stopped:
+    """The series on the aim, as objects without a name, or where it stops; recorded resolutions are replayed.
 
     Raises:
-        SeriesConflict: a patch does not go through; the message shows both sides.
+        ResolutionProblem: a recorded resolution is damaged.
     """
     with context.console.task("rebase") as task:
-        result = replay.rebase(
+        return replay.rebase(
             Git(path=home.history),
             series,
             onto,
             work=home.work / "rebase",
             progress=task.update,
             decisions=decisions,
+            resolutions=load_store(home.patches / FOLDER),
         )
-    if isinstance(result, results.Stopped):
-        raise stopped(result, decisions)
+
+
+def replayed(home: Home, context: Context, series: Series, onto: BuildTag) -> Rebased:
+    """The series on the aim, as objects without a name.
+
+    Raises:
+        SeriesConflict: a patch does not go through; the message shows both sides.
+    """
+    result = attempted(home, context, series, onto)
+    if isinstance(result, Stopped):
+        raise stopped(result)
+    for patch in result.results:
+        for resolution in patch.resolutions if isinstance(patch, Applied) else ():
+            context.console.say(f"{patch.patch_id}: recorded resolution replayed\n{resolution.diff}")
     return result
 
 
-def stopped(found: results.Stopped, decisions: Decisions) -> SeriesConflict:
+def stopped(found: Stopped, decisions: Decisions = UNDECIDED) -> SeriesConflict:
     """The error that shows every conflict, the first one's next step with it."""
     told = "\n\n".join(conflict.describe() for conflict in found.conflicts)
     return SeriesConflict(told, hint=found.conflicts[0].next_step(tuple(decisions.accept_partial)))
 
 
-def carried(series: Series, rebased: results.Rebased) -> tuple[Carried, ...]:
+def carried(series: Series, rebased: Rebased) -> tuple[Carried, ...]:
     """What became of each patch, in order."""
-    absorbed = {gone.patch_id for gone in rebased.absorbed}
-    return tuple(
-        Carried(id=patch.id, subject=patch.subject, state="absorbed" if patch.id in absorbed else "applied")
-        for patch in series.patches
-    )
+    return tuple(_carried(patch, result) for patch, result in zip(series.patches, rebased.results, strict=True))
+
+
+def _carried(patch: Patch, result: Applied | Absorbed | Skipped) -> Carried:
+    if isinstance(result, Absorbed):
+        return Carried(id=patch.id, subject=patch.subject, state="absorbed", build=str(result.build))
+    if isinstance(result, Skipped):
+        return Carried(id=patch.id, subject=patch.subject, state="skipped")
+    resolutions = tuple(resolution.conflict_id for resolution in result.resolutions)
+    return Carried(id=patch.id, subject=patch.subject, state="applied", resolutions=resolutions)
 
 
 def plan(context: Context) -> JsonMap:
@@ -74,6 +96,7 @@ def plan(context: Context) -> JsonMap:
         "revision": series.base.revision,
         "onto": synced.onto,
         "onto_tree": synced.onto_tree,
+        "resolutions": load_store(context.home.patches / FOLDER).digest,
     }
 
 
@@ -86,7 +109,7 @@ def run(context: Context) -> StageResult:
         raise SeriesProblem(f"every patch of the series is in {onto}: there is nothing left to build")
     git = Git(path=context.home.history)
     git.update_ref(branch_of(str(onto)), rebased.head, git.commit_of(branch_of(str(onto))))
-    value = Rebased(
+    value = values.Rebased(
         release=str(release_of(series, onto)),
         onto=str(onto),
         head=rebased.head,
@@ -99,7 +122,7 @@ def run(context: Context) -> StageResult:
 def holds(context: Context, _: Outcome, value: Model) -> bool:
     """Whether the history still has the rebased head."""
     git = Git(path=context.home.history)
-    return isinstance(value, Rebased) and git.tree_of(value.head) == value.tree
+    return isinstance(value, values.Rebased) and git.tree_of(value.head) == value.tree
 
 
-STAGE = Stage(name="rebase", about="the series onto the aim", value=Rebased, plan=plan, run=run, holds=holds)
+STAGE = Stage(name="rebase", about="the series onto the aim", value=values.Rebased, plan=plan, run=run, holds=holds)

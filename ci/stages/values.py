@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ci.config import Model
+from ci.release.manifest import DriftEntry
 
 
 class Synced(Model):
@@ -21,21 +22,39 @@ class Shelved(Model):
 
 
 class Carried(Model):
-    """One patch after the rebase; `state` is applied or absorbed."""
+    """One patch after the rebase.
+
+    `state` is applied, absorbed or skipped; `build` the first known one that has an absorbed patch; `resolutions` the
+    conflict ids whose recorded resolution was replayed.
+    """
 
     id: str
     subject: str
     state: str
+    build: str | None = None
+    resolutions: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The state for a person."""
+        if self.build:
+            return f"{self.state}: in {self.build}"
+        return (
+            f"{self.state}, {len(self.resolutions)} conflict(s) resolved as recorded"
+            if self.resolutions
+            else self.state
+        )
 
 
 class Rebased(Model):
-    """The series on the aim: release id, commit and tree of its head."""
+    """The series on the aim: release id, commit and tree of its head, and what drifted under its patches."""
 
     release: str
     onto: str
     head: str
     tree: str
     patches: tuple[Carried, ...]
+    drift: tuple[DriftEntry, ...] = ()
 
 
 class Built(Model):

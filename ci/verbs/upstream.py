@@ -1,4 +1,4 @@
-"""Upstream and the series: sync-upstream, upstream, pin-upstream, rebase-upstream."""
+"""Upstream: sync-upstream, upstream, pin-upstream."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,14 +8,8 @@ from ci.errors import EXIT_OK, UsageProblem
 from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
-from ci.series.export import write_series
-from ci.series.fold import Decisions
-from ci.series.order import Series, load_series
-from ci.series.results import Rebased
-from ci.stage import Context, Options
-from ci.stages.rebase import branch_of, carried, release_of, replayed
-from ci.stages.sync import aim, check_base, fetched, snapshot_source
-from ci.suggest import did_you_mean
+from ci.series.order import load_series
+from ci.stages.sync import fetched, snapshot_source
 from ci.upstream.fidelity import Comparison, compare_trees, fidelity
 from ci.upstream.mirror import MirrorSource
 from ci.upstream.pinning import new_pin, to_toml, write_pin
@@ -163,78 +157,3 @@ def show_pin(console: Console, entry: Snapshot, state: str, words: str, command:
     """The entry in words, and as a document."""
     console.result(f"{words}\nnext: {command}")
     console.document({"state": state, "entry": entry.model_dump(), "next": command})
-
-
-def rebase(home: Home, console: Console, *, onto: str, dry_run: bool, accept_partial: Sequence[str] = ()) -> int:
-    """Move `patches/` onto a newer build, or say what would happen.
-
-    Raises:
-        SeriesConflict: a patch does not go through; nothing was moved.
-    """
-    series = load_series(home.patches)
-    check_base(home, series.base)
-    check_ids(series, accept_partial)
-    goal = aim(home, onto or None, base=series.base.tag)
-    if series.base.tag > goal:
-        raise UsageProblem(
-            f"base {series.base.tag} of the series is newer than the aim {goal}",
-            hint=f"invoke rebase-upstream --onto {series.base.tag}  (or a newer build: invoke upstream)",
-        )
-    context = Context(home=home, console=console, options=Options(onto=str(goal)))
-    with exclusive(home.lock):
-        source = snapshot_source(home)
-        with console.task("upstream sources") as task:
-            source.sync([tag for tag in sorted({series.base.tag, goal}) if tag in source.known()], task.update)
-        rebased = replayed(home, context, series, goal, decisions=Decisions(accept_partial=tuple(accept_partial)))
-        if not dry_run:
-            write_series(source.git, home.patches, series, rebased, work=home.work / "rebase")
-            ref = branch_of(str(goal))
-            source.git.update_ref(ref, rebased.head, source.git.commit_of(ref))
-    rows = [(patch.id, patch.state, patch.subject) for patch in carried(series, rebased)]
-    console.table(("patch", "outcome", "subject"), rows, title=f"{series.base.tag} to {goal}")
-    command = command_of(goal, accept_partial)
-    console.result(closing_words(rebased, command, dry_run=dry_run, moved=goal != series.base.tag))
-    console.document(
-        {
-            "base": str(series.base.tag),
-            "onto": str(goal),
-            "release": str(release_of(series, goal)),
-            "head": rebased.head,
-            "tree": rebased.tree,
-            "patches": [patch.model_dump() for patch in carried(series, rebased)],
-            "dry_run": dry_run,
-        }
-    )
-    return EXIT_OK
-
-
-def check_ids(series: Series, accepted: Sequence[str]) -> None:
-    """Refuse a `--accept-partial` that names no patch of the series.
-
-    Raises:
-        UsageProblem: suggests the closest.
-    """
-    for patch_id in accepted:
-        if patch_id not in series.ids:
-            raise UsageProblem(
-                f"--accept-partial {patch_id!r}: no such patch in the series{did_you_mean(patch_id, series.ids)}",
-                hint=f"known ids: {', '.join(series.ids)}",
-            )
-
-
-def command_of(onto: BuildTag, accepted: Sequence[str]) -> str:
-    """The rebase that was asked for, as typed, without `--dry-run`."""
-    return f"invoke rebase-upstream --onto {onto}{''.join(f' --accept-partial {name}' for name in accepted)}"
-
-
-def closing_words(rebased: Rebased, command: str, *, dry_run: bool, moved: bool) -> str:
-    """What happened, and what to type next."""
-    if dry_run and not moved:
-        return "the series stands on that build already: nothing to do"
-    if dry_run:
-        return f"would give tree {rebased.tree}; nothing was changed. next: {command}"
-    if not moved:
-        return "the series stands on that build already; its files are as an export writes them"
-    return (
-        f"patches/ now stands on {rebased.onto}, tree {rebased.tree}. next: git add -A patches/ && git diff --cached"
-    )

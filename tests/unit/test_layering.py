@@ -53,6 +53,7 @@ ADAPTERS = {
     "ci.series.replay",
     "ci.series.rerere",
     "ci.series.resolutions",
+    "ci.series.review",
     "ci.series.scratch",
     "ci.series.workshop",
     "ci.series.worktree",

@@ -42,7 +42,7 @@ def test_the_series_stands_on_the_newest_known_build(series: Series, real_home: 
     history = Git(path=real_home.history)
     newest = build_tags(history.tags())[-1]
     rebased = rebase(history, series, newest, work=tmp_path)
-    assert isinstance(rebased, Rebased), rebased.describe()
+    assert isinstance(rebased, Rebased), rebased
     assert {result.patch_id for result in rebased.results} == set(series.ids)
 
 
@@ -50,6 +50,6 @@ def test_the_series_stands_on_the_newest_known_build(series: Series, real_home: 
 def test_the_files_are_what_export_writes(series: Series, real_home: Home, tmp_path: Path) -> None:
     history = Git(path=real_home.history)
     here = rebase(history, series, series.base.tag, work=tmp_path)
-    assert isinstance(here, Rebased), here.describe()
+    assert isinstance(here, Rebased), here
     exported = export_commits(history, here.commits, work=tmp_path)
     assert [patch.id for patch, raw in zip(series.patches, exported, strict=True) if patch.raw != raw] == []

@@ -11,9 +11,11 @@ from ci.errors import BaseMismatch, Busy, SeriesProblem, UsageProblem
 from ci.files import exclusive
 from ci.git import Git
 from ci.series.conflict import PARTLY_UPSTREAM, Conflict
+from ci.series.culprit import Culprit
 from ci.series.export import export_commits, write_series
 from ci.series.fold import Decisions
-from ci.series.order import load_series
+from ci.series.matrix import Cell
+from ci.series.order import Series, load_series
 from ci.series.replay import rebase
 from ci.series.results import Absorbed, Rebased, Stopped
 from ci.series.scratch import LOCK
@@ -55,6 +57,11 @@ def stopped(past: Past, onto: str = "b101") -> Conflict:
 
 def left_in_work(past: Past) -> list[str]:
     return [path.name for path in (past.root / "work").iterdir() if path.name != LOCK]
+
+
+def written(past: Past, patches: Path, series: Series, rebased: Rebased) -> None:
+    exported = export_commits(past.git, rebased.commits, work=past.root / "work")
+    write_series(past.git, patches, series, rebased, exported)
 
 
 def git_rebase(past: Past, rebased: Rebased) -> str:
@@ -305,7 +312,8 @@ def test_an_exactly_landed_patch_is_reported_as_absorbed(past: Past) -> None:
     rebased = done(past)
     assert [commit.patch_id for commit in rebased.commits] == ["three", "last"]
     evidence = "1 of 1 added lines are upstream, 1 of 1 removed lines are gone"
-    gone = Absorbed(patch_id="one", subject="Make one fast", build=BuildTag(101), evidence=evidence)
+    since = Culprit(build=BuildTag(101), after=BuildTag(100), state=Cell.ABSORBED)
+    gone = Absorbed(patch_id="one", subject="Make one fast", build=BuildTag(101), evidence=evidence, since=since)
     assert rebased.absorbed == (gone,)
     assert rebased.tree == git_rebase(past, rebased)
 
@@ -356,7 +364,7 @@ def test_writing_a_rebased_series_moves_the_queue_and_retires_the_absorbed(past:
     past.build("b101", {"f": changed(LINES, 3), "g": b"new\n" + LINES})
     rebased = done(past)
     patches, work = past.root / "patches", past.root / "work"
-    write_series(past.git, patches, load_series(patches), rebased, work=work)
+    written(past, patches, load_series(patches), rebased)
     moved = load_series(patches)
     assert moved.ids == ("two",)
     assert (moved.base.tag, moved.base.tree, moved.base.revision) == (
@@ -365,14 +373,15 @@ def test_writing_a_rebased_series_moves_the_queue_and_retires_the_absorbed(past:
         1,
     )
     note = (patches / "retired" / "one.patch").read_bytes()
-    assert b"---\nRetired: all of it is in b101 (last carried on b100).\n" in note
+    why = b"all of it is in b101 (last carried on b100; in b101 (b100 did not have it))"
+    assert b"---\nRetired: " + why + b".\n" in note
     place = past.root / "retired"
     past.git("worktree", "add", "--quiet", "--detach", str(place), "b100")
     Git(path=place)("am", "--quiet", stdin=note)  # what went can still be applied
     again = rebase(past.git, moved, BuildTag(101), work=work)
     assert isinstance(again, Rebased)
     assert again.head == rebased.head
-    write_series(past.git, patches, moved, again, work=work)
+    written(past, patches, moved, again)
     assert load_series(patches) == moved
 
 
@@ -383,7 +392,7 @@ def test_writing_keeps_the_revision_on_an_unchanged_base(past: Past) -> None:
     patches = past.root / "patches"
     base = (patches / "base.toml").read_text().replace("revision = 1", "revision = 4")
     (patches / "base.toml").write_text(base)
-    write_series(past.git, patches, load_series(patches), rebased, work=past.root / "work")
+    written(past, patches, load_series(patches), rebased)
     assert load_series(patches).base.revision == 4
 
 
@@ -395,7 +404,7 @@ def test_a_series_that_is_wholly_upstream_is_not_written_as_an_empty_one(past: P
     assert rebased.head == rebased.onto_commit
     patches = past.root / "patches"
     with pytest.raises(SeriesProblem, match="nothing is left to carry"):
-        write_series(past.git, patches, load_series(patches), rebased, work=past.root / "work")
+        written(past, patches, load_series(patches), rebased)
     assert load_series(patches).ids == ("one",)
 
 

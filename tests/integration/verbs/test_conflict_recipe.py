@@ -10,7 +10,8 @@ from ci.errors import SeriesConflict
 from ci.home import Home
 from ci.process import run, scrubbed_env
 from ci.series.order import load_series
-from ci.verbs import upstream
+from ci.verbs import rebase
+from ci.verbs.rebase import Request
 from tests.helpers.histories import Past, changed, numbered
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "maintainer.md"
@@ -36,7 +37,7 @@ def test_the_recipe_takes_a_series_through_a_conflict(tmp_path: Path) -> None:
     past.build("b101", {"a.txt": changed(LINES, 12, b"upstream's"), "b.txt": b"new\n" + LINES})
     past.save(home.patches)
     with pytest.raises(SeriesConflict) as caught:
-        upstream.rebase(home, Console(), onto="b101", dry_run=False)
+        rebase.rebase(home, Console(), Request(onto="b101", dry_run=False))
     assert "see 'A conflict' in docs/maintainer.md" in caught.value.hint
     before, after = recipe()
     mended = "printf '%s' \"$MENDED\" >a.txt && git add a.txt && git -c core.editor=true am --continue"
@@ -47,7 +48,7 @@ def test_the_recipe_takes_a_series_through_a_conflict(tmp_path: Path) -> None:
     [tree] = re.findall(r"^[0-9a-f]{40}$", done.text, re.MULTILINE)
     assert tree == past.git.tree_of("b101")
     (home.patches / "base.toml").write_text(f'tag = "b101"\ntree = "{tree}"\nrevision = 1\n', encoding="utf-8")
-    upstream.rebase(home, Console(), onto="b101", dry_run=False)
+    rebase.rebase(home, Console(), Request(onto="b101", dry_run=False))
     assert load_series(home.patches).ids == ("first", "second")
     assert past.content("refs/heads/speed/b101", "a.txt").decode() == merged
     assert past.content("refs/heads/speed/b101", "b.txt") == b"new\n" + changed(LINES, 20)

@@ -16,8 +16,9 @@ from ci.stages.values import Synced
 from ci.upstream.pinning import entry_for
 from ci.upstream.snapshot import SnapshotLock
 from ci.upstream.tags import BuildTag
-from ci.verbs import upstream
+from ci.verbs import rebase, upstream
 from ci.verbs.pipeline import check_aim
+from ci.verbs.rebase import Request
 from tests.helpers.archives import Member, lock_for, write_archive
 from tests.helpers.histories import Entry, Past
 
@@ -165,7 +166,10 @@ def test_a_base_with_another_tree_than_pinned_is_found_before_anything_is_fetche
     home: Home, lock: SnapshotLock, series: Callable[[int, str], None]
 ) -> None:
     series(7, "f" * 40)
-    for ask in (lambda: check_aim(context(home)), lambda: upstream.rebase(home, Console(), onto="b8", dry_run=True)):
+    for ask in (
+        lambda: check_aim(context(home)),
+        lambda: rebase.rebase(home, Console(), Request(onto="b8", dry_run=True)),
+    ):
         with pytest.raises(BaseMismatch) as refused:
             ask()
         assert "f" * 40 in refused.value.message

@@ -12,7 +12,8 @@ from ci.series.order import load_series
 from ci.stages.sync import aim
 from ci.upstream.snapshot import load_lock
 from ci.upstream.tags import BuildTag
-from ci.verbs import upstream
+from ci.verbs import rebase, upstream
+from ci.verbs.rebase import Request
 from tests.helpers.histories import Past, changed, numbered
 
 LINES = numbered(30)
@@ -39,7 +40,7 @@ def queue(home: Home) -> dict[str, bytes]:
 def test_the_series_moves_and_says_so(past: Past, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     past.build("b101", {"a.txt": b"new\n" + LINES, "b.txt": LINES})
     past.save(home.patches)
-    assert upstream.rebase(home, Console(json_output=True), onto="b101", dry_run=False) == 0
+    assert rebase.rebase(home, Console(json_output=True), Request(onto="b101", dry_run=False)) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["base"], told["onto"], told["release"]) == ("b100", "b101", "b101-speed.1")
     assert [patch["state"] for patch in told["patches"]] == ["applied", "applied"]
@@ -52,7 +53,7 @@ def test_a_dry_run_moves_nothing(past: Past, home: Home) -> None:
     past.build("b101", {"a.txt": b"new\n" + LINES, "b.txt": LINES})
     past.save(home.patches)
     before = (queue(home), past.footprint())
-    assert upstream.rebase(home, Console(), onto="b101", dry_run=True) == 0
+    assert rebase.rebase(home, Console(), Request(onto="b101", dry_run=True)) == 0
     assert (queue(home), past.footprint()) == before
 
 
@@ -62,7 +63,7 @@ def test_a_conflict_shows_both_sides_and_moves_nothing(past: Past, home: Home, d
     past.save(home.patches)
     before = (queue(home), past.footprint())
     with pytest.raises(SeriesConflict) as caught:
-        upstream.rebase(home, Console(), onto="b101", dry_run=dry_run)
+        rebase.rebase(home, Console(), Request(onto="b101", dry_run=dry_run))
     assert caught.value.exit_code == EXIT_CONFLICT == 3
     for part in ("second (2 of 2", "b.txt", "upstream's own words", "speed", "<<<<<<<", ">>>>>>>"):
         assert part in str(caught.value)
@@ -72,7 +73,7 @@ def test_a_conflict_shows_both_sides_and_moves_nothing(past: Past, home: Home, d
 def test_an_absorbed_patch_is_retired_and_listed(past: Past, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     past.build("b101", {"a.txt": changed(LINES, 12), "b.txt": LINES})
     past.save(home.patches)
-    upstream.rebase(home, Console(json_output=True), onto="b101", dry_run=False)
+    rebase.rebase(home, Console(json_output=True), Request(onto="b101", dry_run=False))
     told = json.loads(capsys.readouterr().out)
     assert {patch["id"]: patch["state"] for patch in told["patches"]} == {"first": "absorbed", "second": "applied"}
     assert load_series(home.patches).ids == ("second",)
@@ -82,7 +83,7 @@ def test_an_absorbed_patch_is_retired_and_listed(past: Past, home: Home, capsys:
 def test_an_unknown_aim_is_refused(past: Past, home: Home) -> None:
     past.save(home.patches)
     with pytest.raises(UnknownBuild, match="b102 is neither pinned nor fetched"):
-        upstream.rebase(home, Console(), onto="b102", dry_run=False)
+        rebase.rebase(home, Console(), Request(onto="b102", dry_run=False))
 
 
 def half_landed(past: Past, home: Home) -> bytes:
@@ -99,10 +100,10 @@ def test_a_half_landed_patch_names_the_option_that_accepts_it(home: Home) -> Non
     past = Past(home.root)
     both = half_landed(past, home)
     with pytest.raises(SeriesConflict, match="partly upstream") as caught:
-        upstream.rebase(home, Console(), onto="b101", dry_run=False)
+        rebase.rebase(home, Console(), Request(onto="b101", dry_run=False))
     command, *words = caught.value.hint.split("  (")[0].split()
     assert (command, words) == ("invoke", ["rebase-upstream", "--onto", "b101", "--accept-partial", "first"])
-    upstream.rebase(home, Console(), onto=words[2], dry_run=False, accept_partial=[words[4]])
+    rebase.rebase(home, Console(), Request(onto=words[2], dry_run=False, accept_partial=(words[4],)))
     assert load_series(home.patches).ids == ("first",)
     assert past.content("refs/heads/speed/b101", "a.txt") == both
 
@@ -110,13 +111,13 @@ def test_a_half_landed_patch_names_the_option_that_accepts_it(home: Home) -> Non
 def test_accepting_a_patch_that_is_not_there_is_refused_with_a_guess(past: Past, home: Home) -> None:
     past.save(home.patches)
     with pytest.raises(UsageProblem, match="no such patch in the series, did you mean 'first'"):
-        upstream.rebase(home, Console(), onto="b100", dry_run=True, accept_partial=["frist"])
+        rebase.rebase(home, Console(), Request(onto="b100", dry_run=True, accept_partial=("frist",)))
 
 
 def test_a_dry_run_names_the_command_that_does_it(past: Past, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     past.build("b101", {"a.txt": b"new\n" + LINES, "b.txt": LINES})
     past.save(home.patches)
-    upstream.rebase(home, Console(), onto="b101", dry_run=True, accept_partial=["first"])
+    rebase.rebase(home, Console(), Request(onto="b101", dry_run=True, accept_partial=("first",)))
     assert "next: invoke rebase-upstream --onto b101 --accept-partial first\n" in capsys.readouterr().out
 
 
@@ -124,7 +125,7 @@ def test_a_dry_run_on_the_own_base_has_nothing_to_do(
     past: Past, home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     past.save(home.patches)
-    upstream.rebase(home, Console(), onto="b100", dry_run=True)
+    rebase.rebase(home, Console(), Request(onto="b100", dry_run=True))
     assert capsys.readouterr().out.endswith("the series stands on that build already: nothing to do\n")
 
 

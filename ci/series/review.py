@@ -1,0 +1,66 @@
+"""What a person should look at after a rebase without conflict: hunks that moved, hunks that would fit elsewhere."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ci.git import Git
+from ci.outcome import JsonValue
+from ci.series.objects import Objects
+from ci.series.order import Series
+from ci.series.patch import read_mail, touched_files
+from ci.series.placement import Ambiguous, Moved, ambiguous, moved, moved_words
+from ci.series.results import Applied, Rebased, Resolution
+from ci.series.workshop import header
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """One patch on the aim: where it went, and which of its conflicts a recorded resolution settled."""
+
+    patch_id: str
+    moves: tuple[Moved, ...]
+    ambiguous: tuple[Ambiguous, ...]
+    resolutions: tuple[Resolution, ...]
+
+    @property
+    def moved_words(self) -> str:
+        """Where the hunks went, in one line; empty when nothing moved."""
+        return "; ".join(moved_words(self.moves))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Plain JSON form."""
+        return {
+            "moved": [move.to_json() for move in self.moves],
+            "ambiguous": [place.to_json() for place in self.ambiguous],
+            "resolutions": [{"id": r.conflict_id, "path": r.path, "diff": r.diff} for r in self.resolutions],
+        }
+
+
+def review(git: Git, series: Series, rebased: Rebased, exported: Sequence[bytes]) -> tuple[Review, ...]:
+    """Compare each patch with what became of it.
+
+    Args:
+        git: the history, which has the rebased commits.
+        series: the patches as they were.
+        rebased: the series on the aim.
+        exported: the patch files of its commits.
+    """
+    objects = Objects.of(git)
+    raws = {patch.id: patch.raw for patch in series.patches}
+    applied = (result for result in rebased.results if isinstance(result, Applied))
+    return tuple(
+        _one(objects, result, read_mail(raws[result.patch_id]).diff, read_mail(raw).diff)
+        for result, raw in zip(applied, exported, strict=True)
+    )
+
+
+def _one(objects: Objects, result: Applied, before: bytes, after: bytes) -> Review:
+    (parent,) = header(objects.commit(result.commit), b"parent")
+    (tree,) = header(objects.commit(parent), b"tree")
+    files = {path: data for path in touched_files(after) if (data := objects.file(tree, path)) is not None}
+    return Review(
+        patch_id=result.patch_id,
+        moves=moved(before, after),
+        ambiguous=ambiguous(after, files),
+        resolutions=result.resolutions,
+    )

@@ -1,0 +1,306 @@
+"""rebase-upstream: move the series, show where it stops, hand the conflict to a person and take it back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ci.console import Console
+from ci.errors import EXIT_OK, RebaseInProgress, SeriesConflict, UsageProblem
+from ci.files import exclusive
+from ci.git import Git
+from ci.home import Home
+from ci.outcome import JsonMap
+from ci.series.collecting import Collected, collect
+from ci.series.export import export_commits, write_series
+from ci.series.fold import Decisions, Settled
+from ci.series.order import Series, load_series
+from ci.series.queue import queue_digest
+from ci.series.rebase_state import State, abort, load_state, refuse_in_progress, require_state
+from ci.series.resolutions import FOLDER, load_store
+from ci.series.results import Rebased, Stopped
+from ci.series.review import Review, review
+from ci.series.worktree import instructions, open_worktree
+from ci.stage import Context, Options
+from ci.stages.rebase import attempted, branch_of, carried, release_of, stopped
+from ci.stages.sync import aim, check_base, snapshot_source
+from ci.suggest import did_you_mean
+from ci.upstream.tags import BuildTag
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the command line asked for; `go_on` is `--continue`."""
+
+    onto: str = ""
+    dry_run: bool = False
+    matrix: bool = False
+    accept_partial: tuple[str, ...] = ()
+    go_on: bool = False
+    abort: bool = False
+    skip: tuple[str, ...] = ()
+
+    @property
+    def decides(self) -> bool:
+        """Whether it says something about single patches that a waiting move can go on with."""
+        return bool(self.skip or self.accept_partial) and not self.dry_run
+
+    @property
+    def command(self) -> str:
+        """The rebase as typed, without `--dry-run`."""
+        onto = f" --onto {self.onto}" if self.onto else ""
+        accepted = "".join(f" --accept-partial {name}" for name in self.accept_partial)
+        return f"invoke rebase-upstream{onto}{accepted}{''.join(f' --skip {name}' for name in self.skip)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """One attempt: the series, the digest of the queue that it was read from, its aim, what people have decided."""
+
+    series: Series
+    onto: BuildTag
+    accepted: tuple[str, ...]
+    skipped: tuple[str, ...]
+    queue: str
+    state: State | None = None
+
+    @property
+    def decisions(self) -> Decisions:
+        """For the fold."""
+        settled = {
+            one.patch_id: Settled(tip_tree=one.tip_tree, tree=one.result_tree, commit=one.commit)
+            for one in (self.state.settled if self.state else ())
+        }
+        return Decisions(accept_partial=self.accepted, skip=self.skipped, settled=settled)
+
+
+def rebase(home: Home, console: Console, asked: Request) -> int:
+    """Move `patches/` onto a newer build, go on with a move that waits for a person, or forget it.
+
+    Raises:
+        UsageProblem: options that exclude each other, an unknown patch id, a build that cannot be.
+        RebaseInProgress: a conflict waits, and nothing was said about it.
+        SeriesConflict: a patch does not go through; patches/ and history are as they were.
+    """
+    check_combination(asked)
+    with exclusive(home.lock):
+        if asked.abort:
+            return give_up(home, console)
+        waiting = still_waiting(home)
+        if asked.go_on:
+            return move(home, console, taken_over(home, console, require_state(home)), asked)
+        if waiting and asked.decides and asked.onto in ("", waiting.onto):
+            return move(home, console, decided(home, waiting, asked), asked)
+        if not asked.dry_run:
+            refuse_in_progress(home)
+        return move(home, console, fresh(home, asked), asked)
+
+
+def still_waiting(home: Home) -> State | None:
+    """The move that waits; one whose queue was written before it could be forgotten is over."""
+    state = load_state(home)
+    if state and state.base != state.onto and str(load_series(home.patches).base.tag) == state.onto:
+        abort(home)
+        return None
+    return state
+
+
+def check_combination(asked: Request) -> None:
+    """Refuse what cannot be meant.
+
+    Raises:
+        UsageProblem: names the options.
+    """
+    chosen = [
+        name for name, on in (("--continue", asked.go_on), ("--abort", asked.abort), ("--skip", asked.skip)) if on
+    ]
+    if len(chosen) > 1:
+        raise UsageProblem(f"{' and '.join(chosen)} exclude each other", hint="invoke rebase-upstream --help")
+    if (asked.go_on or asked.abort) and (asked.onto or asked.dry_run or asked.matrix or asked.accept_partial):
+        raise UsageProblem(
+            f"{chosen[0]} goes on with what waits and takes no other option",
+            hint=f"invoke rebase-upstream {chosen[0]}",
+        )
+
+
+def fresh(home: Home, asked: Request) -> Move:
+    """A move from the beginning, checked before anything is fetched."""
+    series, queue = load_series(home.patches), queue_digest(home.patches)
+    check_base(home, series.base)
+    check_decisions(series, asked)
+    goal = aim(home, asked.onto or None, base=series.base.tag)
+    if series.base.tag > goal:
+        raise UsageProblem(
+            f"base {series.base.tag} of the series is newer than the aim {goal}",
+            hint=f"invoke rebase-upstream --onto {series.base.tag}  (or a newer build: invoke upstream)",
+        )
+    return Move(series=series, onto=goal, accepted=asked.accept_partial, skipped=asked.skip, queue=queue)
+
+
+def check_decisions(series: Series, asked: Request) -> None:
+    """Refuse a decision about a patch that is not in the series.
+
+    Raises:
+        UsageProblem: suggests the closest.
+    """
+    for option, names in (("--accept-partial", asked.accept_partial), ("--skip", asked.skip)):
+        for name in names:
+            if name not in series.ids:
+                raise UsageProblem(
+                    f"{option} {name!r}: no such patch in the series{did_you_mean(name, series.ids)}",
+                    hint=f"known ids: {', '.join(series.ids)}",
+                )
+
+
+def resumed(home: Home, state: State) -> Move:
+    """The move that waits; the queue must still be the one that it began with.
+
+    Raises:
+        RebaseInProgress: patches/ was edited meanwhile.
+    """
+    series, queue = load_series(home.patches), queue_digest(home.patches)
+    if series.digest != state.series:
+        raise RebaseInProgress(
+            f"patches/ is no longer the series that the rebase onto {state.onto} began with",
+            hint="bring patches/ back (git stash), or begin again: invoke rebase-upstream --abort",
+        )
+    onto = BuildTag.parse(state.onto)
+    return Move(series=series, onto=onto, accepted=state.accepted, skipped=state.skipped, queue=queue, state=state)
+
+
+def taken_over(home: Home, console: Console, state: State) -> Move:
+    """The move with what the person made of the conflict."""
+    resumed(home, state)
+    done = collect(home, Git(path=home.history))
+    for line in recorded_words(done):
+        console.say(line)
+    return resumed(home, done.state)
+
+
+def recorded_words(done: Collected) -> tuple[str, ...]:
+    """What was recorded of a resolution, and what could not be."""
+    kept = [f"recorded: patches/{FOLDER}/{conflict_id}" for conflict_id in done.recorded.ids]
+    left = [f"not recorded, only this rebase knows it: {lost.path}: {lost.why}" for lost in done.recorded.left]
+    return (*kept, *left)
+
+
+def decided(home: Home, state: State, asked: Request) -> Move:
+    """The waiting move with more decisions; what lies in its worktree goes when the conflict does."""
+    series = resumed(home, state).series
+    check_decisions(series, asked)
+    more = {"skipped": (*state.skipped, *asked.skip), "accepted": (*state.accepted, *asked.accept_partial)}
+    return resumed(home, state.model_copy(update=more))
+
+
+def give_up(home: Home, console: Console) -> int:
+    """Forget the move that waits."""
+    state = load_state(home)
+    there = abort(home)
+    words = f"forgot the rebase onto {state.onto}" if state else "no rebase was in progress"
+    console.result(f"{words}; patches/ and the history are as they were")
+    console.document({"state": "aborted" if there else "nothing to abort", "onto": state.onto if state else None})
+    return EXIT_OK
+
+
+def move(home: Home, console: Console, going: Move, asked: Request) -> int:
+    """Replay, then write the result, or open a worktree for the first conflict."""
+    context = Context(home=home, console=console, options=Options(onto=str(going.onto)))
+    source = snapshot_source(home)
+    wanted = sorted({going.series.base.tag, going.onto} & set(source.known()))
+    with console.task("upstream sources") as task:
+        source.sync(wanted, task.update)
+    result = attempted(home, context, going.series, going.onto, decisions=going.decisions)
+    if isinstance(result, Stopped):
+        raise handed_over(home, source.git, going, result, asked)
+    exported = export_commits(source.git, result.commits, work=home.work / "rebase")
+    reviews = review(source.git, going.series, result, exported)
+    if not asked.dry_run:
+        finish(home, source.git, going, result, exported)
+    show(home, console, going, result, reviews, asked)
+    return EXIT_OK
+
+
+def handed_over(home: Home, history: Git, going: Move, found: Stopped, asked: Request) -> SeriesConflict:
+    """The error of a conflict; unless this is a dry run, with a worktree for the first one."""
+    error = stopped(found, going.decisions)
+    if asked.dry_run or not found.tip:
+        return error
+    first = found.conflicts[0]
+    state = State(
+        onto=str(going.onto),
+        base=str(going.series.base.tag),
+        series=going.series.digest,
+        patch_id=first.patch_id,
+        tip=found.tip,
+        picked=found.picked,
+        accepted=going.accepted,
+        skipped=going.skipped,
+        settled=going.state.settled if going.state else (),
+    )
+    told = instructions(open_worktree(home, history, state, replaces=going.state is not None))
+    accept = first.next_step(going.accepted)
+    return SeriesConflict(error.message, hint=f"{accept}\n{told}" if accept else told)
+
+
+def finish(home: Home, history: Git, going: Move, rebased: Rebased, exported: Sequence[bytes]) -> None:
+    """Write the queue, move the branch, forget the state; each step may be repeated after a kill."""
+    write_series(history, home.patches, going.series, rebased, exported, seen=going.queue)
+    ref = branch_of(str(going.onto))
+    history.update_ref(ref, rebased.head, history.commit_of(ref))
+    abort(home)
+
+
+def show(
+    home: Home, console: Console, going: Move, rebased: Rebased, reviews: Sequence[Review], asked: Request
+) -> None:
+    """What became of each patch, what to look at, and what to type next."""
+    by_id = {one.patch_id: one for one in reviews}
+    rows = [
+        (one.id, one.words, by_id[one.id].moved_words if one.id in by_id else "", one.subject)
+        for one in carried(going.series, rebased)
+    ]
+    console.table(("patch", "outcome", "where", "subject"), rows, title=f"{going.series.base.tag} to {going.onto}")
+    for one in reviews:
+        for place in one.ambiguous:
+            console.result(f"look at {one.patch_id}: {place.words}")
+        for resolution in one.resolutions:
+            console.result(
+                f"{one.patch_id}: recorded resolution {resolution.conflict_id} was replayed:\n{resolution.diff}"
+            )
+    unused = load_store(home.patches / FOLDER).unused([r.conflict_id for one in reviews for r in one.resolutions])
+    for conflict_id in unused:
+        console.result(f"unused: patches/{FOLDER}/{conflict_id}")
+    command = replace(asked, onto=str(going.onto), dry_run=False).command
+    console.result(closing_words(rebased, command, dry_run=asked.dry_run, moved=going.onto != going.series.base.tag))
+    console.document(document(going, rebased, by_id, unused, dry_run=asked.dry_run))
+
+
+def document(
+    going: Move, rebased: Rebased, reviews: dict[str, Review], unused: Sequence[str], *, dry_run: bool
+) -> JsonMap:
+    """The machine's answer."""
+    patches = [
+        {**one.model_dump(), **(reviews[one.id].to_json() if one.id in reviews else {})}
+        for one in carried(going.series, rebased)
+    ]
+    return {
+        "base": str(going.series.base.tag),
+        "onto": str(going.onto),
+        "release": str(release_of(going.series, going.onto)),
+        "head": rebased.head,
+        "tree": rebased.tree,
+        "patches": patches,
+        "unused_resolutions": list(unused),
+        "dry_run": dry_run,
+    }
+
+
+def closing_words(rebased: Rebased, command: str, *, dry_run: bool, moved: bool) -> str:
+    """What happened, and what to type next."""
+    if dry_run and not moved:
+        return "the series stands on that build already: nothing to do"
+    if dry_run:
+        return f"would give tree {rebased.tree}; nothing was changed. next: {command}"
+    if not moved:
+        return "the series stands on that build already; its files are as an export writes them"
+    return (
+        f"patches/ now stands on {rebased.onto}, tree {rebased.tree}. next: git add -A patches/ && git diff --cached"
+    )
