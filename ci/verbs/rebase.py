@@ -1,15 +1,16 @@
 """rebase-upstream: move the series, show where it stops, hand the conflict to a person and take it back."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ci.console import Console
-from ci.errors import EXIT_OK, RebaseInProgress, SeriesConflict, UsageProblem
+from ci.errors import EXIT_OK, EnvironmentProblem, RebaseInProgress, SeriesConflict, UsageProblem
 from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
 from ci.outcome import JsonMap
 from ci.series.collecting import Collected, collect
+from ci.series.culprit import next_to_look_at
 from ci.series.export import export_commits, write_series
 from ci.series.fold import Decisions, Settled
 from ci.series.order import Series, load_series
@@ -23,7 +24,9 @@ from ci.stage import Context, Options
 from ci.stages.rebase import attempted, branch_of, carried, release_of, stopped
 from ci.stages.sync import aim, check_base, snapshot_source
 from ci.suggest import did_you_mean
+from ci.upstream.snapshot import SnapshotSource
 from ci.upstream.tags import BuildTag
+from ci.verbs import matrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,8 @@ def rebase(home: Home, console: Console, asked: Request) -> int:
             return move(home, console, taken_over(home, console, require_state(home)), asked)
         if waiting and asked.decides and asked.onto in ("", waiting.onto):
             return move(home, console, decided(home, waiting, asked), asked)
+        if asked.matrix:
+            return look(home, console, fresh(home, asked))
         if not asked.dry_run:
             refuse_in_progress(home)
         return move(home, console, fresh(home, asked), asked)
@@ -200,14 +205,26 @@ def give_up(home: Home, console: Console) -> int:
     return EXIT_OK
 
 
+def look(home: Home, console: Console, going: Move) -> int:
+    """The matrix of patches and builds; nothing is moved."""
+    fetch(snapshot_source(home), console, {going.series.base.tag, going.onto})
+    return matrix.show(home, console, going.series, going.onto)
+
+
+def fetch(source: SnapshotSource, console: Console, builds: Iterable[BuildTag]) -> None:
+    """Bring pinned builds into the history; others must be there already."""
+    with console.task("upstream sources") as task:
+        source.sync(sorted(set(builds) & set(source.known())), task.update)
+
+
 def move(home: Home, console: Console, going: Move, asked: Request) -> int:
     """Replay, then write the result, or open a worktree for the first conflict."""
     context = Context(home=home, console=console, options=Options(onto=str(going.onto)))
     source = snapshot_source(home)
-    wanted = sorted({going.series.base.tag, going.onto} & set(source.known()))
-    with console.task("upstream sources") as task:
-        source.sync(wanted, task.update)
+    fetch(source, console, {going.series.base.tag, going.onto})
     result = attempted(home, context, going.series, going.onto, decisions=going.decisions)
+    while isinstance(result, Stopped) and fetched_between(source, console, result):
+        result = attempted(home, context, going.series, going.onto, decisions=going.decisions)
     if isinstance(result, Stopped):
         raise handed_over(home, source.git, going, result, asked)
     exported = export_commits(source.git, result.commits, work=home.work / "rebase")
@@ -216,6 +233,20 @@ def move(home: Home, console: Console, going: Move, asked: Request) -> int:
         finish(home, source.git, going, result, exported)
     show(home, console, going, result, reviews, asked)
     return EXIT_OK
+
+
+def fetched_between(source: SnapshotSource, console: Console, found: Stopped) -> bool:
+    """Fetch pinned builds that halve what may lie between the last good build and a conflict; whether there are any."""
+    missing = [tag for tag in source.known() if source.git.commit_of(tag.ref) is None]
+    origins = (conflict.since for conflict in found.conflicts)
+    wanted = {build for since in origins if since and (build := next_to_look_at(since, missing))}
+    try:
+        if wanted:
+            fetch(source, console, wanted)
+    except EnvironmentProblem as problem:
+        console.say(f"builds in between could not be fetched: {problem.message}")
+        return False
+    return bool(wanted)
 
 
 def handed_over(home: Home, history: Git, going: Move, found: Stopped, asked: Request) -> SeriesConflict:
