@@ -1,4 +1,4 @@
-"""The throughput plot as inline SVG: deterministic, readable on a phone, following the page's colours.
+"""Plots as SVG, deterministic: the throughput plot, inline in a page's colours, and the matrix of a series as a file.
 
 The one door to matplotlib. Text stays text, so it scales, can be read aloud and takes the page's font.
 """
@@ -6,15 +6,23 @@ The one door to matplotlib. Text stays text, so it scales, can be read aloud and
 import io
 import math
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ci.report.figures import ScenarioFigure
+from ci.report.matrix_table import MEANING, WORDS, matrix_title
 from ci.report.words import one_line, shortened
+from ci.series.matrix import Cell, Matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.path import Path
 
 WIDTH_IN = 5.0
 ROW_IN = 0.8
@@ -57,9 +65,18 @@ def ratio_plot(scenarios: Sequence[ScenarioFigure]) -> str:
         for row, scenario in enumerate(scenarios):
             _draw_row(axes, row, scenario)
         _draw_frame(axes, scenarios)
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", transparent=True)
-    return _inline(buffer.getvalue(), description(scenarios))
+        svg = _svg(figure, transparent=True)
+    return _inline(svg, description(scenarios))
+
+
+def _svg(figure: "Figure", *, transparent: bool = False) -> str:
+    """The figure without metadata, which hold nothing but the date and the library's version."""
+    buffer = io.StringIO()
+    with warnings.catch_warnings():
+        # only the width of a text is guessed from a font: it is the reader's own that draws it
+        warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from font")
+        figure.savefig(buffer, format="svg", transparent=transparent)
+    return re.sub(r"<metadata>.*?</metadata>", "", buffer.getvalue(), flags=re.DOTALL)
 
 
 def description(scenarios: Sequence[ScenarioFigure]) -> str:
@@ -115,8 +132,6 @@ def _inline(svg: str, words: str) -> str:
     inside = body[body.index(">") + 1 :]
     box = re.search(r'viewBox="([^"]+)"', body)
     view = box.group(1) if box else "0 0 1 1"
-    # the metadata holds nothing but the date and the library's version
-    inside = re.sub(r"<metadata>.*?</metadata>", "", inside, flags=re.DOTALL)
     head = f'<svg class="plot" viewBox="{view}" role="img" aria-label="{escape(words)}" xmlns="http://www.w3.org/2000/svg"'
     return f'{head} xmlns:xlink="http://www.w3.org/1999/xlink">{_themed(inside)}'.rstrip()
 
@@ -125,3 +140,124 @@ def _themed(svg: str) -> str:
     for stand_in, colour in THEME.items():
         svg = svg.replace(stand_in, colour)
     return svg
+
+
+CELL_COLOURS = {
+    Cell.APPLIED: "#dfe8ee",
+    Cell.ABSORBED: "#56b4e9",
+    Cell.PARTLY: "#f0e442",
+    Cell.CONFLICT: "#d55e00",
+}
+"""From the palette of Okabe and Ito, which the colour-blind can tell apart; black letters are readable on each."""
+
+CELL_IN = (0.44, 0.26)
+LABEL_LETTER_IN = 0.085
+"""Width of a letter of a label, about."""
+
+LETTER_PT = 9
+
+HEAD_IN, FOOT_IN = 1.15, 0.95
+WIDTH_AT_LEAST_IN = 6.2
+"""Room for title and legend."""
+
+MATRIX_RC = {**RC, "font.size": 9, "text.color": "black", "xtick.color": "black", "ytick.color": "black"}
+
+
+def matrix_picture(matrix: Matrix) -> bytes:
+    """The matrix as an SVG file: a row a patch, a column a build, a letter and a colour a cell.
+
+    The left half of a cell is the patch alone, the right half after the patches in front of it.
+    """
+    import matplotlib as mpl
+
+    with mpl.rc_context(MATRIX_RC):
+        svg = _svg(_matrix_figure(matrix))
+    tag, _, inside = svg[svg.index("<svg ") :].partition(">")
+    title = escape(matrix_title(matrix))
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{tag} role="img"><title>{title}</title>{inside}'.encode()
+
+
+def _matrix_figure(matrix: Matrix) -> "Figure":
+    from matplotlib.figure import Figure
+
+    names = [shortened(one_line(row.patch_id), LABEL_LIMIT) for row in matrix.rows]
+    label = 0.2 + LABEL_LETTER_IN * max(map(len, names), default=0)
+    columns, rows = len(matrix.builds), max(1, len(matrix.rows))  # an empty series leaves an empty row
+    across, down = CELL_IN[0] * columns, CELL_IN[1] * rows
+    width, height = max(WIDTH_AT_LEAST_IN, label + across + 0.2), HEAD_IN + down + FOOT_IN
+    figure = Figure(figsize=(width, height), facecolor="white")
+    axes = figure.add_axes((label / width, FOOT_IN / height, across / width, down / height))
+    axes.set(xlim=(0, columns), ylim=(rows, 0))
+    axes.set_xticks([at + 0.5 for at in range(columns)], [str(build) for build in matrix.builds], rotation=90)
+    axes.set_yticks([at + 0.5 for at in range(len(names))], names)
+    axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+    axes.spines[:].set_visible(False)
+    _draw_cells(axes, matrix)
+    figure.text(0.1 / width, 1 - 0.25 / height, matrix_title(matrix), fontsize=12, va="center")
+    _draw_legend(figure)
+    return figure
+
+
+def _draw_cells(axes: "Axes", matrix: Matrix) -> None:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    for cell in Cell:
+        parts = [part for part in _cell_parts(matrix) if part.cell is cell]
+        if parts:
+            corners = ([(p.left, p.y), (p.right, p.y), (p.right, p.y + 1), (p.left, p.y + 1)] for p in parts)
+            shape = Path.make_compound_path(*map(Path, corners))
+            axes.add_patch(PathPatch(shape, facecolor=CELL_COLOURS[cell], linewidth=0))
+            # shapes, drawn once and pointed to: a text for each of some thousand cells takes seconds and megabytes
+            letter = _letter(cell)
+            across, down = [(part.left + part.right) / 2 for part in parts], [part.y + 0.5 for part in parts]
+            size = 2 * float(np.abs(letter.vertices).max())  # undoes how matplotlib scales a marker
+            axes.plot(across, down, linestyle="none", marker=letter, ms=size, color="black", mew=0)
+    axes.vlines(range(len(matrix.builds) + 1), 0, len(matrix.rows), color="white", linewidth=1.5)
+    axes.hlines(range(len(matrix.rows) + 1), 0, len(matrix.builds), color="white", linewidth=1.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """A cell or a half of one, in columns and rows."""
+
+    left: float
+    right: float
+    y: int
+    cell: Cell
+
+
+def _cell_parts(matrix: Matrix) -> Iterator[_Part]:
+    for y, row in enumerate(matrix.rows):
+        for x, (alone, cumulative) in enumerate(zip(row.alone, row.cumulative, strict=True)):
+            if alone is cumulative:
+                yield _Part(left=x, right=x + 1, y=y, cell=alone)
+            else:
+                yield _Part(left=x, right=x + 0.5, y=y, cell=alone)
+                yield _Part(left=x + 0.5, right=x + 1, y=y, cell=cumulative)
+
+
+def _letter(cell: Cell) -> "Path":
+    """The first letter of a cell's word, in points around its middle."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+    from matplotlib.transforms import Affine2D
+
+    font = FontProperties(family="DejaVu Sans", weight="bold" if cell is Cell.CONFLICT else "normal")
+    outline = TextPath((0, 0), WORDS[cell][0], size=LETTER_PT, prop=font)
+    box = outline.get_extents()
+    return outline.transformed(Affine2D().translate(-(box.x0 + box.x1) / 2, -0.3 * LETTER_PT))
+
+
+def _draw_legend(figure: "Figure") -> None:
+    from matplotlib.patches import Patch
+
+    keys = [Patch(facecolor=CELL_COLOURS[cell], label=f"{WORDS[cell][0]}: {MEANING[cell]}") for cell in Cell]
+    figure.legend(
+        handles=keys,
+        loc="lower left",
+        ncols=2,
+        frameon=False,
+        alignment="left",
+        title="two letters: alone, then after the patches in front of it",
+    )

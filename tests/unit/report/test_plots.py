@@ -69,7 +69,9 @@ def test_names_are_readable_text_next_to_the_axis_in_percent() -> None:
     assert "+5 %" in shown
 
 
-@pytest.mark.parametrize("name", ["$x^2$ & $y", "</text><script>", '"><b>', "a_b\\frac{", "\x00\u202e", "n" * 300])
+@pytest.mark.parametrize(
+    "name", ["$x^2$ & $y", "</text><script>", '"><b>', "a_b\\frac{", "\x00\u202e", "\u65e9", "n" * 300]
+)
 def test_hostile_names_stay_text(name: str) -> None:
     root = read(ratio_plot([figure(name)]))
     assert not [element for element in root.iter() if element.tag.removeprefix(SVG) in ("script", "b")]
