@@ -248,3 +248,15 @@ class RebaseUnfinished(SpeedforkError):
     """What a person left in the worktree of a conflict is not ready to be taken over; nothing was changed."""
 
     exit_code = EXIT_CONFLICT
+
+
+class DriftUnproven(SpeedforkError):
+    """Upstream changed what patches use, nobody acknowledged it, and parity did not prove that it does no harm."""
+
+    exit_code = EXIT_UNPROVEN
+
+
+class DriftRefuted(SpeedforkError):
+    """Upstream changed what patches use, nobody acknowledged it, and parity proved that something is wrong."""
+
+    exit_code = EXIT_FAIL

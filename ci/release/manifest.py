@@ -130,6 +130,29 @@ class StageTime(Model):
     seconds: Annotated[float, Field(ge=0)]
 
 
+class DriftEntry(Model):
+    """A declaration that a speed commit uses and upstream changed without a conflict, between two builds.
+
+    `why` says what changed in words, `diff` line by line. `acknowledged`: the commit's trailer says that somebody
+    looked at it; what nobody looked at is only released when parity passes.
+    """
+
+    patch: Text
+    declaration: Text
+    kind: Text
+    path: Text
+    why: Text
+    since: Text
+    until: Text
+    diff: str
+    acknowledged: bool = False
+
+    @property
+    def place(self) -> str:
+        """The declaration, where it stands, and between which builds it changed."""
+        return f"{self.kind} {self.declaration} ({self.path}), between {self.since} and {self.until}"
+
+
 class Measured(Model):
     """What was found out, when, and on which machine."""
 
@@ -138,10 +161,15 @@ class Measured(Model):
     machine: dict[str, str | int | float]
     suites: tuple[SuiteEvidence, ...]
     stages: tuple[StageTime, ...] = ()
+    drift: tuple[DriftEntry, ...] = ()
 
     def suite(self, name: str) -> SuiteEvidence | None:
         """The evidence of one suite, or None when it left none."""
         return next((found for found in self.suites if found.suite == name), None)
+
+    def drift_of(self, patch_id: str) -> tuple[DriftEntry, ...]:
+        """What changed silently under one commit."""
+        return tuple(entry for entry in self.drift if entry.patch == patch_id)
 
 
 class Manifest(Model):
@@ -196,6 +224,8 @@ def consistency_faults(manifest: Manifest) -> Iterator[str]:
     yield from _repeats("fixed.archives", (archive.name for archive in fixed.archives))
     yield from _repeats("fixed.models", (model.id for model in fixed.models))
     yield from _repeats("measured.suites", (suite.suite for suite in manifest.measured.suites))
+    strangers = {entry.patch for entry in manifest.measured.drift} - {patch.id for patch in fixed.patches}
+    yield from (f"measured.drift: {name!r} is no commit of this release" for name in sorted(strangers))
 
 
 def _release_faults(fixed: Fixed) -> Iterator[str]:

@@ -14,6 +14,7 @@ from ci.llama.spec import Scenario
 from ci.models.exact_pair import SMALL, ensure_pair
 from ci.outcome import GateResult, JsonMap, Verdict
 from ci.stage import Context, Stage, StageResult
+from ci.stages import drift
 from ci.stages.values import Built, Packed, Rebased
 
 FORMAT = 1
@@ -37,11 +38,18 @@ def plan(context: Context) -> JsonMap:
         "stock": built.stock_digest,
         "speed": built.speed_digest,
         "folder": str(folder_of(context.home, rebased.release)),
+        "drift": drift.inputs(context),
     }
 
 
 def run(context: Context) -> StageResult:
-    """Pack, and try what was packed."""
+    """Pack, and try what was packed.
+
+    Raises:
+        DriftUnproven: parity did not prove that what changed under the patches does no harm.
+        DriftRefuted: parity says that something is wrong.
+    """
+    proved = drift.proof(context)
     built, rebased = context.value(Built), context.value(Rebased)
     folder = folder_of(context.home, rebased.release)
     stock, speed = load_build(built.stock), load_build(built.speed)
@@ -53,7 +61,7 @@ def run(context: Context) -> StageResult:
             pack_build(build, folder)
         task.update(2, 3, names[2])
         pack_source(Git(path=context.home.history), rebased.tree, rebased.release, folder)
-    gates = tuple(tried(context.home, folder / archive_name(build), build) for build in (speed, stock))
+    gates = (*proved, *(tried(context.home, folder / archive_name(build), build) for build in (speed, stock)))
     made = tuple(folder / name for name in names)
     return StageResult(value=Packed(folder=folder, archives=names), gates=gates, made=made)
 

@@ -55,6 +55,7 @@ def plan(context: Context) -> JsonMap:
         "archives": {name: sha256_file(packed.folder / name) for name in packed.archives},
         "evidence": {path.name: sha256_file(path) if path.is_file() else None for path in evidence_files(context)},
         "series": load_series(context.home.patches).digest,
+        "drift": [entry.model_dump(mode="json") for entry in context.value(values.Rebased).drift],
         "gates": [gate.to_json() for outcome in context.outcomes for gate in outcome.gates],
         "writer": WRITER.code_digest(context.home.checkout),
         "folder": str(packed.folder),
@@ -162,6 +163,7 @@ def measured_part(context: Context) -> Measured:
         machine=dict(fingerprint()),
         suites=(*suites_of(context), archive_suite(context)),
         stages=tuple(stage_time(outcome) for outcome in context.outcomes),
+        drift=context.value(values.Rebased).drift,
     )
     clean = without_places(measured.model_dump(mode="json"), places_of(context.home))
     return parse(Measured, clean, source="what was measured")

@@ -159,3 +159,25 @@ def manifest(suites: Sequence[JsonValue] | None = None, **fixed: JsonValue) -> M
     """A realistic manifest; keyword arguments replace parts of `fixed`."""
     parts = document_parts(suites)
     return parse(Manifest, {"fixed": parts["fixed"] | fixed, "measured": parts["measured"]}, source="test")
+
+
+def drift_entry(patch_id: str = "host-reuse-candidates", **more: JsonValue) -> JsonObject:
+    entry: JsonObject = {
+        "patch": patch_id,
+        "declaration": "mmq_args",
+        "kind": "struct",
+        "path": "ggml/src/ggml-cuda/mmq.cuh",
+        "why": "field ncols_opt added",
+        "since": "b11401",
+        "until": "b11434",
+        "diff": "@@ -1,2 +1,3 @@\n     int64_t ncols;\n+    int64_t ncols_opt;\n }",
+        "acknowledged": False,
+    }
+    return entry | more
+
+
+def drifted_manifest(*entries: JsonValue) -> Manifest:
+    """A realistic manifest of a release under whose commits upstream changed something."""
+    parts = document_parts()
+    parts["measured"]["drift"] = list(entries)
+    return parse(Manifest, parts, source="test")

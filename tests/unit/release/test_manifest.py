@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ci.errors import ConfigProblem
-from ci.release.manifest import fixed_digest, manifest_json, parse_manifest
+from ci.release.manifest import consistency_faults, fixed_digest, manifest_json, parse_manifest
 from tests.helpers import releases
 
 
@@ -72,3 +72,15 @@ def test_all_contradictions_are_listed_together() -> None:
 def test_a_release_id_of_another_shape_is_a_fault() -> None:
     with pytest.raises(ConfigProblem, match=r"fixed\.release: release id 'latest'"):
         parse_manifest(manifest_json(releases.manifest(release="latest")), source="manifest.json")
+
+
+def test_drift_is_told_by_commit_and_leaves_the_digest_alone() -> None:
+    drifted = releases.drifted_manifest(releases.drift_entry())
+    assert [entry.declaration for entry in drifted.measured.drift_of("host-reuse-candidates")] == ["mmq_args"]
+    assert drifted.measured.drift_of("host-greedy-argmax") == ()
+    assert fixed_digest(drifted.fixed) == fixed_digest(releases.manifest().fixed)
+
+
+def test_drift_under_a_commit_of_another_release_is_a_fault() -> None:
+    drifted = releases.drifted_manifest(releases.drift_entry("gone"))
+    assert list(consistency_faults(drifted)) == ["measured.drift: 'gone' is no commit of this release"]

@@ -185,3 +185,24 @@ def test_a_release_without_commits_or_archives_says_so() -> None:
     notes = render_notes(releases.manifest(patches=[], archives=[]))
     assert "None: this release is unpatched upstream." in notes
     assert "tar -xzf" not in notes
+
+
+def test_what_drifted_under_a_commit_stands_with_it() -> None:
+    entries = (releases.drift_entry(), releases.drift_entry("host-greedy-argmax", acknowledged=True, why="moved"))
+    notes = render_notes(releases.drifted_manifest(*entries))
+    lines = [line.strip() for line in notes.split("\n") if "under it" in line]
+    said = "- Upstream changed struct `mmq_args` under it (b11401 to b11434, `ggml/src/ggml-cuda/mmq.cuh`):"
+    assert lines == [
+        f"{said} moved. Looked at and accepted.",
+        f"{said} field ncols\\_opt added. Nobody has looked at it: it rests on parity.",
+    ]
+    depths = [token.level for token in READER.parse(notes) if token.type == "list_item_open"]
+    assert sum(depth > 1 for depth in depths) == 2
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE if text.strip()])
+def test_hostile_drift_cannot_change_the_shape_of_the_notes(text: str) -> None:
+    def notes(words: str) -> str:
+        return render_notes(releases.drifted_manifest(releases.drift_entry(declaration=words, path=words, why=words)))
+
+    assert shape(READER.parse(notes(text))) == shape(READER.parse(notes("words")))

@@ -188,6 +188,15 @@ def test_patches_archives_machine_and_stages_are_listed() -> None:
         assert part in text
 
 
+def test_what_drifted_under_a_commit_stands_with_it_line_by_line() -> None:
+    hostile = releases.drift_entry("host-greedy-argmax", why="<b>moved</b>", acknowledged=True)
+    text = Page(render_page(releases.drifted_manifest(releases.drift_entry(), hostile))).text
+    assert "Upstream changed mmq_args under it: nobody has looked, it rests on parity" in text
+    assert "Upstream changed mmq_args under it: looked at and accepted" in text
+    assert "struct mmq_args (ggml/src/ggml-cuda/mmq.cuh), between b11401 and b11434: <b>moved</b>." in text
+    assert "+ int64_t ncols_opt;" in text
+
+
 def test_the_same_manifest_gives_the_same_page() -> None:
     assert render_page(releases.manifest()) == render_page(releases.manifest())
 
