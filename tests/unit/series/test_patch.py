@@ -186,6 +186,11 @@ def test_changed_lines_carry_their_path_and_raw_bytes() -> None:
     assert list(changed_lines(read_mail(MAIL).diff)) == [("src/f.c", b"-old caf\xe9"), ("src/f.c", b"+new caf\xe9")]
 
 
+def test_the_signature_of_a_mail_is_no_removed_line() -> None:
+    signed = MAIL + b"-- \n2.43.0\n\n"
+    assert list(changed_lines(read_mail(signed).diff)) == list(changed_lines(read_mail(MAIL).diff))
+
+
 @given(st.binary())
 def test_any_bytes_give_faults_and_never_a_traceback(raw: bytes) -> None:
     assert isinstance(parse_patch(PATH, raw), tuple)
