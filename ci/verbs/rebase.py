@@ -236,7 +236,7 @@ def move(home: Home, console: Console, going: Move, asked: Request) -> int:
 
 
 def fetched_between(source: SnapshotSource, console: Console, found: Stopped) -> bool:
-    """Fetch pinned builds that halve what may lie between the last good build and a conflict; whether there are any."""
+    """Fetch pinned builds between the last good one and a conflict, halving the gap; whether there were any."""
     missing = [tag for tag in source.known() if source.git.commit_of(tag.ref) is None]
     origins = (conflict.since for conflict in found.conflicts)
     wanted = {build for since in origins if since and (build := next_to_look_at(since, missing))}

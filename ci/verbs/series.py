@@ -16,10 +16,11 @@ from ci.series.export import export_queue, first_queue
 from ci.series.importer import NewPatch, NewQueue, import_range
 from ci.series.listing import HEADINGS, listed
 from ci.series.order import BaseTag, Series, load_series
-from ci.series.queue import replace_queue
+from ci.series.queue import SERIES, finish_replacement, queue_digest, replace_queue
+from ci.series.rebase_state import refuse_in_progress
 from ci.series.stale import Stale, stale_files
 from ci.stages.sync import check_base, fetched, snapshot_source
-from ci.upstream.fork import Fork, Ground, ground_of, parse_span
+from ci.upstream.fork import ForkSource, Ground, ground_of, parse_span
 from ci.upstream.snapshot import load_lock
 from ci.upstream.source import UpstreamState, compare
 
@@ -101,18 +102,19 @@ def import_(home: Home, console: Console, asked: ImportRequest) -> int:
             "--from and --range are required", hint="invoke import-series --from URL --range b11434..main --dry-run"
         )
     span = parse_span(asked.range)
-    fork = Fork(history=Git(path=home.history), address=asked.remote)
+    fork = ForkSource(history=Git(path=home.history), address=asked.remote)
     check_history(home)
     with exclusive(home.lock):
-        if not asked.dry_run:
-            check_room(home, replace=asked.replace)
+        seen = None if asked.dry_run else seen_room(home, replace=asked.replace)
         with console.task(f"{asked.range} from {fork.name}") as task, fork.fetched(span) as arrived:
-            ground = ground_of(fork.history, arrived.git, arrived.start, name=span.start)
+            ground = ground_of(fork.history, arrived, span)
             work = home.work / "import"
             queue = import_range(arrived.git, arrived.start, arrived.end, work=work, progress=task.update)
         if not asked.dry_run:
             base = BaseTag(tag=ground.tag, tree=ground.tree, revision=1, commit=ground.commit)
-            replace_queue(home.patches, first_queue(base, {patch.name: patch.raw for patch in queue.patches}))
+            replace_queue(
+                home.patches, first_queue(base, {patch.name: patch.raw for patch in queue.patches}), seen=seen
+            )
     show_import(console, asked, ground, queue)
     console.result(import_words(home, asked, queue))
     return EXIT_OK
@@ -131,14 +133,29 @@ def check_history(home: Home) -> None:
         )
 
 
-def check_room(home: Home, *, replace: bool) -> None:
+def seen_room(home: Home, *, replace: bool) -> str | None:
     """Refuse to put a queue where one is, unless that was asked for and git can bring the old one back.
+
+    Returns:
+        The digest of what is there, for `replace_queue`; None where there is no directory yet.
+
+    Raises:
+        UsageProblem: says how to keep what is there.
+        RebaseInProgress: a conflict of the queue that is there waits for a person.
+    """
+    refuse_in_progress(home)
+    finish_replacement(home.patches)
+    if any(home.patches.glob("*.patch")):
+        check_replaceable(home, replace=replace)
+    return queue_digest(home.patches) if home.patches.is_dir() else None
+
+
+def check_replaceable(home: Home, *, replace: bool) -> None:
+    """Let a queue go only when that was asked for and git holds it.
 
     Raises:
         UsageProblem: says how to keep what is there.
     """
-    if not any(home.patches.glob("*.patch")):
-        return
     if not replace:
         raise UsageProblem(
             f"{home.patches} holds a series already",
@@ -217,10 +234,12 @@ def export(home: Home, console: Console, *, check: bool) -> int:
     Raises:
         SeriesProblem: under `check`, files differ; lists each with a short diff.
         SeriesConflict: a patch does not apply on the base.
+        RebaseInProgress: files are to be written, and a conflict waits for a person.
     """
-    series = load_series(home.patches)
-    check_base(home, series.base)
     with exclusive(home.lock):
+        series = load_series(home.patches)
+        seen = queue_digest(home.patches)
+        check_base(home, series.base)
         source = snapshot_source(home)
         with console.task("the series' own export") as task:
             source.sync([tag for tag in (series.base.tag,) if tag in source.known()], task.update)
@@ -231,7 +250,8 @@ def export(home: Home, console: Console, *, check: bool) -> int:
         if stale and check:
             raise stale_problem(home, stale)
         if stale:
-            replace_queue(home.patches, whole_queue(home, exported))
+            refuse_in_progress(home)
+            replace_queue(home.patches, {**companions(home), **exported}, seen=seen)
     words = (
         f"{len(stale)} of {len(exported)} patch file(s) written anew"
         if stale
@@ -251,7 +271,7 @@ def stale_problem(home: Home, stale: tuple[Stale, ...]) -> SeriesProblem:
     )
 
 
-def whole_queue(home: Home, patches: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """Every file of the queue, with new patches and all else as it is."""
-    kept = {name: (home.patches / name).read_bytes() for name in ("series", "base.toml")}
-    return {**kept, **patches}
+def companions(home: Home) -> Mapping[str, bytes]:
+    """The files of the queue beside its patches: order, base, notes of ours."""
+    paths = (home.patches / SERIES, *home.patches.glob("*.toml"))
+    return {path.name: path.read_bytes() for path in paths}

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from ci.console import Console
-from ci.errors import RangeProblem, SeriesConflict, SeriesProblem, UsageProblem
+from ci.errors import RangeProblem, RebaseInProgress, SeriesConflict, SeriesProblem, UsageProblem
 from ci.git import Git
 from ci.home import Home
 from ci.series.importing import AM
 from ci.series.order import load_series
+from ci.series.rebase_state import State, save_state
 from ci.verbs import series
 from ci.verbs.series import ImportRequest
 from tests.helpers.fork_past import LINES, ForkPast
@@ -145,6 +146,16 @@ def test_a_replaced_queue_comes_back_by_the_command_that_is_named(fork: ForkPast
     assert files(home) == before
 
 
+def test_a_conflict_that_waits_for_a_person_is_not_cut_off(fork: ForkPast, home: Home) -> None:
+    import_(fork, home)
+    commit_all(home)
+    state = State(onto="b101", base="b100", series="0", patch_id="one", tip="1" * 40, picked="2" * 40, tree="one")
+    save_state(home, state)
+    with pytest.raises(RebaseInProgress, match="one waits"):
+        import_(fork, home, replace=True)
+    assert series.export(home, Console(), check=False) == 0
+
+
 def test_a_checkout_without_git_is_not_overwritten(fork: ForkPast, tmp_path: Path) -> None:
     home = Home(root=tmp_path / "state", checkout=tmp_path / "plain")
     import_(fork, home)
@@ -185,6 +196,7 @@ def test_files_that_an_export_would_write_otherwise_are_shown_and_mended(
         good["two.patch"].replace(b"\ndiff --git", b"\n---\n a.txt | 2 +-\n\ndiff --git", 1) + b"-- \n2.39.5\n\n"
     )
     (home.patches / "series").write_text("# ours\none.patch\ntwo.patch\n")
+    (home.patches / "drift.toml").write_text("# pending\n")
     with pytest.raises(SeriesProblem, match="1 file") as caught:
         series.export(home, Console(), check=True)
     assert caught.value.exit_code == 2
@@ -193,7 +205,8 @@ def test_files_that_an_export_would_write_otherwise_are_shown_and_mended(
     capsys.readouterr()
     assert series.export(home, Console(json_output=True), check=False) == 0
     assert json.loads(capsys.readouterr().out)["stale"] == ["two.patch"]
-    assert files(home) == {**good, "series": b"# ours\none.patch\ntwo.patch\n"}
+    kept = {"series": b"# ours\none.patch\ntwo.patch\n", "drift.toml": b"# pending\n"}
+    assert files(home) == {**good, **kept}
     assert series.export(home, Console(), check=True) == 0
 
 
