@@ -15,8 +15,9 @@ from ci.series.linear import Dropped, Line, Progress, linearised
 from ci.series.mails import Refused, apply_mails
 from ci.series.rawcommit import RawCommit, parse_commit
 from ci.series.scratch import scratch_repository
-from ci.series.wording import Worded, as_carried, one_line, worded
+from ci.series.wording import Worded, as_carried, in_print, one_line, worded
 
+AMEND = "amend it in a clone of the fork (git rebase -i), then import that branch"
 COMMITTER = f"{IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}"
 
 
@@ -103,13 +104,14 @@ def _proven(
 ) -> tuple[tuple[bytes, ...], tuple[str, ...]]:
     """Files that `git am` turns into the very commits they are exported from, and those commits."""
     files = _exported(repo, [source.remade for source in sources], progress)
+    progress(len(files), len(files), "git am of every file")
     made = _applied(repo, base, sources, files)
     faults = [fault for source, commit in zip(sources, made, strict=True) for fault in _losses(repo, source, commit)]
     if faults:
         listed = "".join(f"\n    {fault}" for fault in faults)
         raise RangeProblem(
             f"{len(faults)} commit(s) hold what a patch file cannot carry{listed}",
-            hint="amend these commits in a clone of the fork (git rebase -i), then import that branch",
+            hint=AMEND,
         )
     again = _exported(repo, made, progress)
     return again, made if again == files else _applied(repo, base, sources, again)
@@ -127,7 +129,7 @@ def _applied(repo: Git, base: str, sources: Sequence[_Source], files: Sequence[b
     made = apply_mails(repo, base, files)
     if isinstance(made, Refused):
         source = sources[made.index]
-        raise RangeProblem(f"commit {_named(source)}: git am does not take its patch back: {made.said}")
+        raise RangeProblem(f"commit {_named(source)}: git am does not take its patch back: {made.said}", hint=AMEND)
     return made
 
 
@@ -159,15 +161,15 @@ def _first_difference(sent: RawCommit, back: RawCommit) -> str:
 
 
 def _named(source: _Source) -> str:
-    return f"{source.commit} ({one_line(source.raw.message_text)})"
+    return f"{source.commit} ({in_print(one_line(source.raw.message_text))})"
 
 
 def _patch(source: _Source, raw: bytes) -> NewPatch:
     return NewPatch(
         name=source.words.name,
         commit=source.commit,
-        subject=one_line(source.raw.message_text),
-        author=source.raw.author_text.rpartition(">")[0] + ">",
+        subject=in_print(one_line(source.raw.message_text)),
+        author=in_print(source.raw.author_text.rpartition(">")[0] + ">"),
         raw=raw,
         todo=source.words.todo,
         notes=source.words.notes,

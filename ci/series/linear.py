@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from ci.errors import RangeProblem
 from ci.git import Git
+from ci.series.wording import in_print
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 MERGE = ("merge-tree", "--write-tree", "--no-messages", "--name-only", "-z")
@@ -217,4 +218,4 @@ def _evil_merge(replay: _Replay, repo: Git, base: str, nodes: Sequence[Node]) ->
 
 
 def _named(repo: Git, node: Node) -> str:
-    return f"{node.commit} ({repo('log', '-1', '--format=%s', node.commit).text})"
+    return f"{node.commit} ({in_print(repo('log', '-1', '--format=%s', node.commit).text)})"

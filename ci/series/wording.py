@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ci.series.message import read_trailers
 from ci.series.patch import MBOX_LINE, clean_subject
-from ci.series.rawcommit import RawCommit
+from ci.series.rawcommit import RawCommit, decoded
 from ci.series.trailers import ID_PATTERN, completed
 
 ENDS_MESSAGE = re.compile(rb"---[ \t\r]*$|--- \S|diff -|Index: ")
@@ -84,7 +84,7 @@ def _notes(commit: RawCommit, *, indented: bool) -> list[str]:
         notes.append("has no message: its subject is to be written")
     elif carried != subject:
         notes.append(f"its subject {subject!r} reads {carried!r} in a mail")
-    if commit.author != commit.author_text.encode() or commit.message != commit.message_text.encode():
+    if any(decoded(raw, commit.encoding).encode() != raw for raw in (commit.author, commit.message)):
         notes.append(f"its words are {commit.encoding or 'not UTF-8'}: the patch holds them in UTF-8")
     return notes
 
@@ -92,6 +92,11 @@ def _notes(commit: RawCommit, *, indented: bool) -> list[str]:
 def one_line(message: str) -> str:
     """The first paragraph of a message on one line."""
     return " ".join(re.split(r"\n[ \t\r]*\n", message.strip(), maxsplit=1)[0].split())
+
+
+def in_print(text: str) -> str:
+    """Foreign words as they may stand on a terminal: what is no letter, sign or blank is a question mark."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def as_carried(message: str) -> str:

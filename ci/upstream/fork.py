@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ci.errors import BaseMismatch, CommandFailed, RangeProblem, SourceUnreachable, UsageProblem
+from ci.errors import BaseMismatch, ForkUnreachable, RangeProblem, UsageProblem
 from ci.git import IDENTITY_EMAIL, Git
 from ci.process import Completed
 from ci.redact import without_credentials
@@ -73,29 +73,30 @@ def parse_span(text: str) -> Span:
     return Span(start=start, end=end)
 
 
-def ground_of(history: Git, fork: Git, commit: str, *, name: str) -> Ground:
-    """The upstream build whose files a commit of the fork has.
+def ground_of(history: Git, arrived: Fetched, span: Span) -> Ground:
+    """The upstream build that a range stands on: its first end has the files of one.
 
     Args:
         history: where the builds are.
-        fork: where the commit is.
-        commit: its id.
-        name: how it was named; a build's own name wins where several builds have the same files.
+        arrived: the range.
+        span: how it was named; a build's own name wins where several builds have the same files.
 
     Raises:
-        BaseMismatch: it is named like a build of the history, and its tree is another one.
-        RangeProblem: no build of the history has its tree.
+        BaseMismatch: the first end is named like a build of the history, and its tree is another one.
+        RangeProblem: no build of the history has its tree, or the range itself holds a newer build.
     """
-    tree = fork.tree_of(commit) or ""
-    trees = {tag: history.tree_of(tag.ref) for tag in local_builds(history)}
-    named = BuildTag.parse(name) if is_build_tag(name) else None
+    tree = arrived.git.tree_of(arrived.start) or ""
+    trees = {tag: history.tree_of(tag.ref) or "" for tag in local_builds(history)}
+    named = BuildTag.parse(span.start) if is_build_tag(span.start) else None
     if named in trees and trees[named] != tree:
         raise BaseMismatch(f"{named}: its tree in the fork is {tree}, in the history {trees[named]}")
     alike = [tag for tag, theirs in trees.items() if theirs == tree]
     if not alike:
-        raise _no_ground(name, commit, tree, tuple(trees), named)
+        raise _no_ground(trees, arrived, span, tree)
     tag = named if named is not None else max(alike)
-    return Ground(tag=tag, tree=tree, commit=commit if _is_upstreams(history, tag, commit) else None)
+    newer = {other: theirs for other, theirs in trees.items() if other > tag and theirs != tree}
+    _refuse_builds_inside(newer, arrived, span)
+    return Ground(tag=tag, tree=tree, commit=arrived.start if _is_upstreams(history, tag, arrived.start) else None)
 
 
 def _is_upstreams(history: Git, tag: BuildTag, commit: str) -> bool:
@@ -104,19 +105,39 @@ def _is_upstreams(history: Git, tag: BuildTag, commit: str) -> bool:
     return commit in known and history("log", "-1", "--format=%ce", commit).text != IDENTITY_EMAIL
 
 
-def _no_ground(
-    name: str, commit: str, tree: str, builds: tuple[BuildTag, ...], named: BuildTag | None
-) -> RangeProblem:
-    known = ", ".join(str(tag) for tag in builds) or "none"
-    missing = f"invoke sync-upstream --build {named}" if named else "invoke sync-upstream --build bN"
+def _newest_build(trees: Mapping[BuildTag, str], git: Git, revisions: str) -> tuple[BuildTag, str] | None:
+    """The newest build whose files some commit has, and the newest such commit."""
+    listed = git("log", "--topo-order", "--reverse", "--format=%T %H", revisions).text.splitlines()
+    commits = dict(line.split() for line in listed)
+    found = [tag for tag, tree in trees.items() if tree in commits]
+    return (max(found), commits[trees[max(found)]]) if found else None
+
+
+def _no_ground(trees: Mapping[BuildTag, str], arrived: Fetched, span: Span, tree: str) -> RangeProblem:
+    hint = "invoke sync-upstream --build bN, with the build that the fork's commits stand on"
+    below = _newest_build(trees, arrived.git, arrived.end)
+    if below:
+        hint = f"--range {below[1]}..{span.end} begins at {below[0]}, the newest build of the history below its end"
     return RangeProblem(
-        f"{name} (commit {commit}, tree {tree}) is no upstream build of the history; builds there: {known}",
-        hint=f"{missing}, if that is where the fork's commits begin; else begin the range at an upstream build",
+        f"{span.start} (commit {arrived.start}, tree {tree}) is no upstream build of the history; builds there:"
+        f" {', '.join(str(tag) for tag in trees)}",
+        hint=hint,
     )
 
 
+def _refuse_builds_inside(newer: Mapping[BuildTag, str], arrived: Fetched, span: Span) -> None:
+    """Upstream's own commits must not become speed patches."""
+    inside = _newest_build(newer, arrived.git, f"{arrived.start}..{arrived.end}")
+    if inside:
+        tag, commit = inside
+        raise RangeProblem(
+            f"the range holds upstream's build {tag} (commit {commit}): upstream's changes would become patches",
+            hint=f"--range {commit}..{span.end} begins there",
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
-class Fork:
+class ForkSource:
     """A git remote that holds a fork.
 
     Attributes:
@@ -142,7 +163,7 @@ class Fork:
         """Fetch a range with its whole history into a side repository, deleted when the block ends.
 
         Raises:
-            SourceUnreachable: the remote does not answer, is no git repository, or lacks a part of its history.
+            ForkUnreachable: the remote does not answer, is no git repository, or lacks a part of its history.
             UsageProblem: it has no such tag, branch or commit.
         """
         with quarantine(self.history) as side:
@@ -206,24 +227,33 @@ class Fork:
         quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
         done = self._talk(git, "-c", "fetch.unpackLimit=1", "fetch", *quiet, _ALIAS, f"+{wanted}:{_PLACE}{place}")
         if b"shallow" in done.stderr:  # git passes over such a ref with a warning
-            raise SourceUnreachable(
+            raise ForkUnreachable(
                 f"{self.name} is a shallow clone: a part of its history is missing",
                 hint="git fetch --unshallow in it, then run this command again",
             )
 
     def _talk(self, git: Git, *words: str) -> Completed:
         remote = RemoteAddress(url=self.address, alias=_ALIAS, environ=self.environ)
-        try:
-            return git(*words, env=remote.environment())
-        except CommandFailed as failed:
-            said = without_credentials(failed.message)
-            raise SourceUnreachable(f"{self.name}: {said}", hint=_advice(said)) from None
+        done = git(*words, env=remote.environment(), ok_codes=range(256))
+        if done.code:
+            said = _said(done)
+            raise ForkUnreachable(f"{self.name} does not give it\n{said}", hint=_advice(said))
+        return done
 
 
-def _advice(said: str) -> str:
-    """What to do about git's own words."""
+def _said(done: Completed) -> str:
+    """The end of git's own words, without credentials and control characters."""
+    lines = done.stderr.decode("utf-8", "replace").expandtabs().splitlines()[-10:]
+    clean = ("".join(letter if letter.isprintable() else "?" for letter in line) for line in lines if line)
+    return without_credentials("\n".join(f"    {line}" for line in clean))
+
+
+def _advice(said: str) -> str | None:
+    """What to do about git's own words, where they are clear."""
     if "fsck error" in said:
-        return "its objects do not pass git's own checks: do not import from there"
+        return (
+            "its objects do not pass git's own checks: amend that commit in the fork; never import it from a stranger"
+        )
     if "not our ref" in said or "unadvertised" in said:
         return "no branch or tag of the remote holds that commit: push a branch with it, and name that branch"
-    return "check the address and the network, then run this command again"
+    return None

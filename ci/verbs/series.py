@@ -95,7 +95,7 @@ def import_(home: Home, console: Console, asked: ImportRequest) -> int:
     Raises:
         UsageProblem: an address, a range or a queue that does not allow it.
         RangeProblem: the commits cannot become a series.
-        SourceUnreachable: the remote does not answer.
+        ForkUnreachable: the remote does not answer.
     """
     if not asked.remote or not asked.range:
         raise UsageProblem(

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from ci.errors import BaseMismatch, RangeProblem, SourceUnreachable, UsageProblem
+from ci.errors import BaseMismatch, ForkUnreachable, RangeProblem, UsageProblem
 from ci.git import Git
-from ci.upstream.fork import Fork, Ground, Span, ground_of, parse_span
+from ci.upstream.fork import Fetched, ForkSource, Ground, Span, ground_of, parse_span
 from ci.upstream.mirror import aside_ref
 from ci.upstream.tags import BuildTag
-from tests.helpers.fork_past import LINES, ForkPast
+from tests.helpers.fork_past import LINES, START, ForkPast
 from tests.helpers.histories import changed
 
 UPSTREAM = {"GIT_COMMITTER_NAME": "Up", "GIT_COMMITTER_EMAIL": "up@example.org"}
@@ -24,7 +24,7 @@ def fork(tmp_path: Path) -> ForkPast:
 
 
 def fetched(fork: ForkPast, text: str, *, address: str = "") -> tuple[str, str]:
-    remote = Fork(history=fork.past.git, address=address or fork.address, environ={})
+    remote = ForkSource(history=fork.past.git, address=address or fork.address, environ={})
     with remote.fetched(parse_span(text)) as arrived:
         assert arrived.git("rev-list", "--objects", "--quiet", arrived.end).code == 0
         return arrived.start, arrived.end
@@ -33,7 +33,14 @@ def fetched(fork: ForkPast, text: str, *, address: str = "") -> tuple[str, str]:
 def test_ends_may_be_tags_branches_and_ids(fork: ForkPast) -> None:
     fork.fork.git("tag", "-a", "-m", "x", "v1", fork.tip)
     both = (fork.base, fork.tip)
-    for text in ("b100..main", "b100..v1", f"{fork.base}..{fork.tip}", "refs/tags/b100..refs/heads/main"):
+    fork.branch("feature/x", fork.tip)
+    for text in (
+        "b100..main",
+        "b100..v1",
+        "b100..feature/x",
+        f"{fork.base}..{fork.tip}",
+        "refs/tags/b100..refs/heads/main",
+    ):
         assert fetched(fork, text) == both
     assert fetched(fork, f"{fork.tip}..{fork.tip}") == (fork.tip, fork.tip)
 
@@ -79,13 +86,13 @@ def test_names_that_are_not_there_are_refused(fork: ForkPast, text: str, words: 
 
 
 def test_an_id_that_is_nowhere_is_told_as_such(fork: ForkPast) -> None:
-    with pytest.raises(SourceUnreachable) as caught:
+    with pytest.raises(ForkUnreachable) as caught:
         fetched(fork, f"b100..{'1' * 40}")
     assert "no branch or tag of the remote holds that commit" in caught.value.hint
 
 
 def test_a_remote_that_is_not_there_is_no_defect(fork: ForkPast, tmp_path: Path) -> None:
-    with pytest.raises(SourceUnreachable) as caught:
+    with pytest.raises(ForkUnreachable) as caught:
         fetched(fork, "b100..main", address=str(tmp_path / "nowhere"))
     assert caught.value.exit_code == 6
     assert "check the address" in caught.value.hint
@@ -102,7 +109,7 @@ def test_addresses_are_held_to_the_rules_of_upstream(fork: ForkPast, address: st
 def test_a_shallow_remote_is_refused_with_its_remedy(fork: ForkPast, tmp_path: Path) -> None:
     url = f"file://{fork.address}"
     Git(path=tmp_path)("clone", "--quiet", "--depth", "1", "--branch", "main", url, "shallow")
-    with pytest.raises(SourceUnreachable) as caught:
+    with pytest.raises(ForkUnreachable) as caught:
         fetched(fork, "b100..main", address=str(tmp_path / "shallow"))
     assert "unshallow" in caught.value.hint
 
@@ -115,7 +122,7 @@ def test_paths_that_lead_elsewhere_do_not_come_in(fork: ForkPast, name: bytes) -
     tree = git("hash-object", "-t", "tree", "-w", "--literally", "--stdin", stdin=raw).text
     fork.tip = fork.fork.commit(tree, [fork.tip], "evil")
     fork.branch("main", fork.tip)
-    with pytest.raises(SourceUnreachable) as caught:
+    with pytest.raises(ForkUnreachable) as caught:
         fetched(fork, "b100..main")
     assert "do not pass git's own checks" in caught.value.hint
 
@@ -138,31 +145,50 @@ def test_the_history_is_only_read(fork: ForkPast) -> None:
     assert (refs, tuple(file for file in files if file != "incoming.lock")) == before
 
 
+def ground(fork: ForkPast, name: str, start: str = "", *, git: Git | None = None) -> Ground:
+    arrived = Fetched(git=git or fork.fork.git, start=start or fork.base, end=fork.tip)
+    return ground_of(fork.past.git, arrived, Span(start=name, end="main"))
+
+
 def test_the_ground_is_the_build_with_the_same_files(fork: ForkPast) -> None:
-    tree = fork.past.git.tree_of("b100")
-    expected = Ground(tag=BuildTag(100), tree=str(tree), commit=None)
-    assert ground_of(fork.past.git, fork.fork.git, fork.base, name="anything") == expected
-    with pytest.raises(RangeProblem, match=r"no upstream build of the history; builds there: b100"):
-        ground_of(fork.past.git, fork.fork.git, fork.tip, name="main")
+    tree = str(fork.past.git.tree_of("b100"))
+    assert ground(fork, "anything") == Ground(tag=BuildTag(100), tree=tree, commit=None)
+
+
+def test_a_start_that_is_no_build_is_refused_with_the_build_below(fork: ForkPast) -> None:
+    with pytest.raises(RangeProblem, match=r"no upstream build of the history; builds there: b100") as caught:
+        ground(fork, "main", fork.tip)
+    assert caught.value.hint.startswith(f"--range {fork.base}..main begins at b100")
 
 
 def test_the_named_build_wins_where_two_have_the_same_files(fork: ForkPast) -> None:
-    fork.past.build("b101", {"a.txt": LINES, "b.txt": LINES, "c.txt": LINES})
+    fork.past.build("b101", START)
     for name, number in (("b100", 100), ("b101", 101), ("x", 101)):
-        assert ground_of(fork.past.git, fork.fork.git, fork.base, name=name).tag == BuildTag(number)
+        assert ground(fork, name).tag == BuildTag(number)
 
 
 def test_a_build_with_other_files_is_a_mismatch(fork: ForkPast) -> None:
     with pytest.raises(BaseMismatch, match="b100: its tree in the fork is"):
-        ground_of(fork.past.git, fork.fork.git, fork.tip, name="b100")
+        ground(fork, "b100", fork.tip)
+
+
+def test_a_range_across_a_build_is_refused(fork: ForkPast) -> None:
+    fork.past.build("b101", {"a.txt": b"new\n"})
+    upstream = fork.fork.commit(fork.fork.tree({"a.txt": b"new\n"}), [fork.base], "llama.cpp b101")
+    fork.commit("speed", {"a.txt": b"fast\n"}, on=upstream)
+    with pytest.raises(RangeProblem, match=f"the range holds upstream's build b101 .commit {upstream}") as caught:
+        ground(fork, "b100")
+    assert caught.value.hint == f"--range {upstream}..main begins there"
+    assert ground(fork, upstream, upstream).tag == BuildTag(101)
 
 
 def test_upstreams_own_commit_is_known_when_it_came_from_a_remote(fork: ForkPast) -> None:
-    tree = str(fork.past.git.tree_of("b100"))
-    theirs = fork.past.commit(tree, [], "upstream's own", env=UPSTREAM)
-    assert ground_of(fork.past.git, fork.past.git, theirs, name="b100").commit is None
-    fork.past.git.update_ref(aside_ref(BuildTag(100)), theirs, None)
-    assert ground_of(fork.past.git, fork.past.git, theirs, name="b100").commit == theirs
+    git = fork.past.git
+    theirs = fork.past.commit(str(git.tree_of("b100")), [], "upstream's own", env=UPSTREAM)
+    fork.tip = theirs
+    assert ground(fork, "b100", theirs, git=git).commit is None
+    git.update_ref(aside_ref(BuildTag(100)), theirs, None)
+    assert ground(fork, "b100", theirs, git=git).commit == theirs
 
 
 def test_span_is_a_value() -> None:

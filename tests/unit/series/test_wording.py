@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ci.series.message import read_trailers
 from ci.series.rawcommit import RawCommit
 from ci.series.trailers import ID_PATTERN, REQUIRED
-from ci.series.wording import INDENTED, as_carried, one_line, slug, worded
+from ci.series.wording import INDENTED, as_carried, in_print, one_line, slug, worded
 from tests.helpers.histories import message
 
 
@@ -117,3 +117,7 @@ def test_what_a_mail_carries_is_carried_again(text: str) -> None:
 def test_a_subject_of_several_lines_is_one() -> None:
     assert one_line("a\nb\n\nc") == "a b"
     assert as_carried("a\nb\n\n\n\nc  \n\n") == "a b\n\nc"
+
+
+def test_foreign_words_do_not_steer_a_terminal() -> None:
+    assert in_print("Größe \x1b[31m\x9b1m \u202e速") == "Größe \ufffd[31m\ufffd1m \ufffd速"
