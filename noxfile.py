@@ -64,6 +64,14 @@ def fuzz_series(session: nox.Session) -> None:
     tool(session, "python", "-m", "tests.fuzz_series", *session.posargs)
 
 
+@nox.session(name="bench-rebase")
+def bench_rebase(session: nox.Session) -> None:
+    """Our rebase against git's on 10, 30 and 100 patches over real builds: `-- --quick`, `-- --json FILE`."""
+    prepare(session)
+    tool(session, "invoke", "sync-upstream", "--all")
+    tool(session, "python", "-m", "tests.bench.rebase", *session.posargs)
+
+
 @nox.session
 def pipeline(session: nox.Session) -> None:
     """The main job: sources, rebase, build, parity, throughput, release folder. Options: `-- --help`."""

@@ -59,7 +59,7 @@ class ReferenceRebase:
 
 def git_am(history: Git, base_commit: str, patches: Sequence[bytes], place: Path) -> tuple[str, ...] | AmFailure:
     """The commits that one `git am` of the whole queue makes on a base."""
-    repo = _repository(history, place, base_commit)
+    repo = checkout(history, place, base_commit)
     mails = [place / ".git" / f"mail-{number:04}" for number in range(len(patches))]
     for path, raw in zip(mails, patches, strict=True):
         path.write_bytes(raw)
@@ -70,7 +70,7 @@ def git_am(history: Git, base_commit: str, patches: Sequence[bytes], place: Path
 
 def git_rebase(history: Git, commits: Sequence[str], onto_commit: str, place: Path) -> ReferenceRebase:
     """What `git rebase --onto` makes of a linear run of commits (oldest first, their parent is the old base)."""
-    repo = _repository(history, place, commits[-1])
+    repo = checkout(history, place, commits[-1])
     done = repo(*REBASE, "--onto", onto_commit, f"{commits[0]}^", ok_codes=(0, 1))
     trees = _trees(repo, onto_commit)
     conflict = None if done.code == 0 else _conflict_of(repo, len(trees), f"{done.text}\n{fsdecode(done.stderr)}")
@@ -81,7 +81,7 @@ def git_rebase_skipping(
     history: Git, commits: Sequence[str], onto_commit: str, place: Path
 ) -> tuple[str | ReferenceConflict, ...]:
     """Like `git_rebase`, with `git rebase --skip` at each conflict: a tree or a conflict for every commit."""
-    repo = _repository(history, place, commits[-1])
+    repo = checkout(history, place, commits[-1])
     done = repo(*REBASE, "--onto", onto_commit, f"{commits[0]}^", ok_codes=(0, 1))
     conflicts: list[ReferenceConflict] = []
     while done.code:
@@ -99,7 +99,8 @@ def _trees(repo: Git, onto_commit: str) -> tuple[str, ...]:
     return tuple(repo("log", "--reverse", "--format=%T", f"{onto_commit}..HEAD").text.split())
 
 
-def _repository(history: Git, place: Path, commit: str) -> Git:
+def checkout(history: Git, place: Path, commit: str) -> Git:
+    """A new repository whose work tree stands on a commit of `history`."""
     place.mkdir(parents=True)
     repo = Git(path=place)
     repo("init", "--quiet", "--template=", ".")
