@@ -2,7 +2,8 @@
 
 An empty merge is git's proof that a patch changes nothing any more. It does not say who brought the lines: a patch in
 front of it, a resolution, or upstream. This count does, on upstream's files alone, and it stands beside the merge:
-only both together retire a patch (`Landed.retires`). The rule, file by file:
+only both together retire a patch (`Landed.retires`). For what no line can tell (modes, names, binary and empty files,
+lines that prove nothing) the merge must be empty on upstream's own tree. The rule, file by file:
 
 - Copies of a line are counted before the patch (`before`) and in the aim (`aim`). Of an added line as many copies
   must have come, of a removed one as many must have gone, as the patch adds or removes. So a line that occurs
@@ -21,7 +22,7 @@ The count alone can be wrong: upstream may bring the same lines at another place
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -38,6 +39,10 @@ TELLING = re.compile(rb"[0-9A-Za-z\x80-\xff]")
 """A letter or digit; bytes beyond ASCII are taken for letters."""
 
 
+AS_A_WHOLE = (b"old mode ", b"rename ", b"copy ")
+"""Lines of a diff's head that stand for a change which its hunks do not show."""
+
+
 class Landed(StrEnum):
     """What the lines say of a patch."""
 
@@ -47,15 +52,17 @@ class Landed(StrEnum):
     """The patch only removes lines, and none of them is left."""
     PART = "part"
     NONE = "none"
+    LINES = "all lines that can tell"
+    """As ALL or REMOVED, but a file changes that no line tells of."""
     WHOLE = "no lines: files change as a whole"
-    """Modes, names, binary and empty files: git's merge compares these whole, there is nothing to count."""
+    """Nothing but modes, names, binary and empty files, which git's merge compares whole."""
     UNKNOWN = "no line that could tell"
     """Text changes, but only by lines that prove nothing."""
 
     @property
     def retires(self) -> bool:
-        """Whether an empty merge together with this means that upstream has the patch."""
-        return self in (Landed.ALL, Landed.REMOVED, Landed.WHOLE)
+        """Whether upstream has the patch when its merge is empty, whatever it was merged into."""
+        return self in (Landed.ALL, Landed.REMOVED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +70,7 @@ class Share:
     """The lines of a patch that could tell, and what became of them in the aim.
 
     `present` of `total` added lines have come; `missing` are the others. Of `removed` lines, `lingering` are left.
-    `text`: whether the patch changes lines at all.
+    `text`: whether the patch changes lines at all; `untold`: the files that change in a way that no line tells of.
     """
 
     present: int
@@ -72,6 +79,7 @@ class Share:
     missing: tuple[Place, ...]
     lingering: tuple[Place, ...]
     text: bool
+    untold: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, JsonValue]:
         """Plain JSON form; bytes that are no UTF-8 are escaped."""
@@ -105,7 +113,7 @@ def landed(share: Share) -> Landed:
     if not share.total and not share.removed:
         return Landed.UNKNOWN if share.text else Landed.WHOLE
     if not share.missing and not share.lingering:
-        return Landed.ALL if share.total else Landed.REMOVED
+        return Landed.LINES if share.untold else Landed.ALL if share.total else Landed.REMOVED
     came, gone = share.present, share.removed - len(share.lingering)
     return Landed.PART if came or gone else Landed.NONE
 
@@ -122,7 +130,7 @@ def share_present(diff: bytes, *, before: BlobOf, aim: BlobOf) -> Share:
         The count over all files.
     """
     files = parse_diff(diff)
-    counts = [_FileCount.of(file, before, aim) for file in files if file.hunks]
+    counts = [_FileCount.of(file, before, aim) for file in files]
     missing = tuple(place for count in counts for place in count.missing)
     total = sum(count.added.total() for count in counts)
     return Share(
@@ -131,37 +139,39 @@ def share_present(diff: bytes, *, before: BlobOf, aim: BlobOf) -> Share:
         removed=sum(count.removed.total() for count in counts),
         missing=missing,
         lingering=tuple(place for count in counts for place in count.lingering),
-        text=bool(counts),
+        text=any(file.hunks for file in files),
+        untold=tuple(count.path for count in counts if count.untold),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _FileCount:
-    """One file: lines that the patch adds and removes on balance, and how many more copies the aim has."""
+    """One file: lines that the patch adds and removes on balance, and how many of them came and went in the aim."""
 
     path: str
     added: Counter[bytes]
     removed: Counter[bytes]
-    came: Counter[bytes]
-    gone: Counter[bytes]
+    untold: bool
+    came: Counter[bytes] = field(default_factory=Counter)
+    gone: Counter[bytes] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, file: FileDiff, before: BlobOf, aim: BlobOf) -> "_FileCount":
         old, new = before(file.old) if file.old else b"", aim(file.path)
         runs = [run for hunk in file.hunks for run in hunk.runs]
         added, removed = _telling(runs, b"+"), _telling(runs, b"-")
-        # what cannot be compared proves nothing: no old file to count in, or a file that upstream has elsewhere now
-        if old is None or (new is None and file.new is not None):
-            return cls(path=file.path, added=added - removed, removed=removed - added, came=Counter(), gone=Counter())
-        was, now = _lines(old), _lines(new or b"")
-        whole = list(_runs_that_came(runs, old, new or b""))
-        return cls(
+        count = cls(
             path=file.path,
             added=added - removed,
             removed=removed - added,
-            came=(now - was) | _telling(whole, b"+"),
-            gone=(was - now) | _telling(whole, b"-"),
+            untold=added == removed or any(line.startswith(AS_A_WHOLE) for line in file.head),
         )
+        # what cannot be compared proves nothing: no old file to count in, or a file that upstream has elsewhere now
+        if old is None or (new is None and file.new is not None):
+            return count
+        was, now = _lines(old), _lines(new or b"")
+        whole = list(_runs_that_came(runs, old, new or b""))
+        return replace(count, came=(now - was) | _telling(whole, b"+"), gone=(was - now) | _telling(whole, b"-"))
 
     @property
     def missing(self) -> Iterator[Place]:

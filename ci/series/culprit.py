@@ -1,10 +1,11 @@
 """Which upstream build made a patch conflict, or made it unnecessary, as far as the known builds tell.
 
 The search is over builds that this history knows. Where numbers are missing between the last build without and the
-first build with, either of the two may be far from the true one: the words say so, and `narrow` looks closer.
+first build with, either of the two may be far from the true one: the words say so, and `next_to_look_at` names
+the build to fetch next.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -105,40 +106,11 @@ def _rows(builds: Sequence[BuildTag], cells: Sequence[Cell], states: frozenset[C
 
 
 def next_to_look_at(found: Culprit, fetchable: Iterable[BuildTag]) -> BuildTag | None:
-    """The build that halves what may lie between, or None: no build there can be fetched."""
+    """The build that halves what may lie between, or None: no build there can be fetched.
+
+    Halving takes it that the state began once: builds above one that has it already are not looked at.
+    """
     if found.after is None:
         return None
     between = sorted({build for build in fetchable if found.after < build < found.build})
     return between[len(between) // 2] if between else None
-
-
-def narrow(
-    known: Mapping[BuildTag, Cell], fetchable: Iterable[BuildTag], cell_of: Callable[[BuildTag], Cell]
-) -> Iterator[Culprit]:
-    """Look at further builds, each in the middle, until none that can be fetched lies between.
-
-    Halving takes it that the state began once: builds above one that has it already are not looked at.
-
-    Args:
-        known: the cell of every known build, the aim among them.
-        fetchable: builds that can be had.
-        cell_of: fetches a build and tries the patch on it.
-
-    Yields:
-        What is known so far: at first, then after each look. Nothing when the aim takes the patch.
-    """
-    cells = dict(known)
-    candidates = frozenset(fetchable)
-    found = _culprit_of(cells)
-    while found:
-        yield found
-        build = next_to_look_at(found, candidates)
-        if build is None:
-            return
-        cells[build] = cell_of(build)
-        found = _culprit_of(cells)
-
-
-def _culprit_of(cells: Mapping[BuildTag, Cell]) -> Culprit | None:
-    builds = sorted(cells)
-    return culprit(builds, [cells[build] for build in builds])

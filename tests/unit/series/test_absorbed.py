@@ -188,7 +188,7 @@ def test_a_deleted_file_is_gone_when_upstream_lacks_it() -> None:
 
 @pytest.mark.parametrize("verdict", Landed)
 def test_only_full_answers_retire_a_patch(verdict: Landed) -> None:
-    assert verdict.retires == (verdict in {Landed.ALL, Landed.REMOVED, Landed.WHOLE})
+    assert verdict.retires == (verdict in {Landed.ALL, Landed.REMOVED})
 
 
 MODE = b"diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
@@ -207,6 +207,34 @@ def test_changes_of_whole_files_are_the_merges_to_judge(diff: bytes) -> None:
 def test_beside_a_whole_file_the_lines_tell() -> None:
     diff = MODE + diff_of(BASE, ADDS, path="f.c")
     assert landed(share_present(diff, before={"f.c": BASE}.get, aim={"f.c": BASE}.get)) is Landed.NONE
+
+
+NAMED = MODE.partition(b"\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("more", "untold"),
+    [
+        (BINARY, ("f",)),
+        (MODE, ("run.sh",)),
+        (diff_of(b"a\nb\n", b"b\na\n", path="swap"), ("swap",)),
+        (diff_of(b"a\n", b"a\n{\n}\n", path="braces"), ("braces",)),
+        (b"", ()),
+    ],
+)
+def test_all_lines_are_not_all_when_a_file_changes_that_no_line_tells_of(
+    more: bytes, untold: tuple[str, ...]
+) -> None:
+    found = share_present(diff_of(BASE, ADDS) + more, before={"f.c": BASE}.get, aim={"f.c": ADDS}.get)
+    assert found.untold == untold
+    assert landed(found) is (Landed.LINES if untold else Landed.ALL)
+    assert landed(found).retires == (not untold)
+
+
+def test_a_mode_beside_lines_is_not_told_by_them() -> None:
+    diff = diff_of(BASE, ADDS).replace(b"index", NAMED + b"index", 1)
+    found = share_present(diff, before={"f.c": BASE}.get, aim={"f.c": ADDS}.get)
+    assert (found.present, found.untold, landed(found)) == (2, ("f.c",), Landed.LINES)
 
 
 def test_without_the_old_file_nothing_is_proven() -> None:
