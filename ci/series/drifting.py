@@ -5,7 +5,7 @@ the patch uses it, is on the aim what it was at the acknowledged build: the chan
 there is. Where the history does not have that build, an acknowledgement of the aim or a later build counts.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ci.git import Git
@@ -95,8 +95,8 @@ class _Between:
     def changes_since(self, tree: str) -> tuple[Change, ...]:
         """The changed declarations from a tree to the aim."""
         if tree not in self.known:
-            before, after = changed_files(self.git, tree, f"{self.onto.ref}^{{tree}}", wanted=self._is_wanted)
-            self.known[tree] = changes_between(_read(self.git, before), _read(self.git, after))
+            old, new = changed_files(self.git, tree, f"{self.onto.ref}^{{tree}}", wanted=self._is_wanted)
+            self.known[tree] = changes_between(*_declared(_contents(self.git, old), _contents(self.git, new)))
         return self.known[tree]
 
     def _is_wanted(self, path: str) -> bool:
@@ -129,8 +129,19 @@ def changed_files(
     return tuple(sides[0]), tuple(sides[1])
 
 
-def _read(git: Git, files: Sequence[TreeFile]) -> tuple[Declaration, ...]:
-    return tuple(one for file, data in git.blobs_of(files) for one in read_declarations(file.name, data))
+def _contents(git: Git, files: Sequence[TreeFile]) -> dict[str, bytes]:
+    return {file.name: data for file, data in git.blobs_of(files)}
+
+
+def _declared(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[list[Declaration], list[Declaration]]:
+    """What the files declare on each side, without what did not change."""
+    old: list[Declaration] = []
+    new: list[Declaration] = []
+    for path in dict.fromkeys((*before, *after)):
+        was, now = read_declarations(path, before.get(path, b""), after.get(path, b""))
+        old += was
+        new += now
+    return old, new
 
 
 def describe(found: Iterable[PatchDrift], onto: BuildTag) -> str:

@@ -8,8 +8,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ci.series.tokens import TOKEN, one_spelling
+from ci.series.tokens import one_spelling
 
+COMMENT_OR_TEXT = re.compile(
+    r"""//(?:[^\n\\]|\\.|\\\n)*|/\*.*?(?:\*/|\Z)|R"([^\s()\\]{0,16})\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""",
+    re.DOTALL,
+)
 DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*)", re.DOTALL)
 DEFINED = re.compile(r"(\w+)(\([^)]*\))?(.*)", re.DOTALL)
 
@@ -92,7 +96,7 @@ def _directives(text: str) -> Iterator[tuple[str, str]]:
 
 def _without_comments(text: str) -> str:
     """The text with a blank for each comment."""
-    return TOKEN.sub(lambda found: " " if found.lastgroup == "comment" else found[0], text)
+    return COMMENT_OR_TEXT.sub(lambda found: " " if found[0][0] == "/" else found[0], text)
 
 
 def without_decoration(data: bytes) -> bytes:

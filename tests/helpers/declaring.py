@@ -16,16 +16,16 @@ Sources = Mapping[str, str]
 
 def declared(text: str, path: str = "f.h") -> tuple[Declaration, ...]:
     """What a file of this text declares."""
-    return read_declarations(path, text.encode())
+    return read_declarations(path, text.encode())[0]
 
 
 def changed(before: Sources | str, after: Sources | str) -> tuple[Change, ...]:
     """The changes between two versions of some files; a text alone is that of `f.h`."""
     old, new = ({"f.h": side} if isinstance(side, str) else side for side in (before, after))
-    return changes_between(
-        (one for path, text in old.items() for one in declared(text, path)),
-        (one for path, text in new.items() for one in declared(text, path)),
-    )
+    pairs = [
+        read_declarations(path, old.get(path, "").encode(), new.get(path, "").encode()) for path in {**old, **new}
+    ]
+    return changes_between((one for was, _ in pairs for one in was), (one for _, now in pairs for one in now))
 
 
 def patch_adding(code: str, path: str = "use.cpp", *, context: str = "") -> Patch:

@@ -150,6 +150,19 @@ def test_any_bytes_are_read(data: bytes, ending: str) -> None:
     read_declarations(f"f.{ending}", data)
 
 
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join), st.sampled_from(sorted(LANGUAGES)))
+def test_what_two_versions_share_is_left_out(text: str, ending: str) -> None:
+    assert read_declarations(f"f.{ending}", text.encode(), text.encode()) == ((), ())
+
+
+def test_only_what_differs_is_read() -> None:
+    before = b"namespace n { int f(); int g(); }\n#define A 1\n#define B 1\ntypedef struct { int a; } s;\n"
+    after = before.replace(b"g()", b"g(int a)").replace(b"B 1", b"B 2").replace(b"} s;", b"} t;")
+    old, new = read_declarations("f.h", before, after)
+    assert [one.name for one in old] == ["B", "n::g", "s"]
+    assert [one.name for one in new] == ["B", "n::g", "t"]
+
+
 @pytest.mark.parametrize("piece", ["namespace a {", "struct s {", "(", "#if X\n", "int f(", "template <", "typedef "])
 def test_nesting_has_no_limit(piece: str) -> None:
     declared(piece * 20_000)
