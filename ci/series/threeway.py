@@ -133,11 +133,9 @@ def graft(read: Reader, write: Callable[[Entries], str], tree: str | None, chang
     """A tree with some entries put in or taken away; None when nothing is left of it."""
     entries = dict(read(tree))
     for name, inner in _by_first(changes).items():
-        if () in inner:
-            _put(entries, name, inner.pop(()))
-        if inner:
-            below = graft(read, write, _folder(entries.get(name)), inner)
-            _put(entries, name, None if below is None else Entry(FOLDER, below))
+        leaf = inner.pop((), None)
+        below = graft(read, write, _folder(entries.get(name)), inner) if inner else None
+        _put(entries, name, leaf or (Entry(FOLDER, below) if below else None))
     return write(entries) if entries else None
 
 
