@@ -245,7 +245,8 @@ def test_without_the_old_file_nothing_is_proven() -> None:
 
 def test_the_last_line_counts_with_its_end() -> None:
     diff = b"diff --git a/f.c b/f.c\n--- a/f.c\n+++ b/f.c\n@@ -1 +1,2 @@\n a\n+b\n\\ No newline at end of file\n"
-    for aim, verdict in ((b"a\nb", Landed.ALL), (b"a\nb\n", Landed.NONE), (b"a\n", Landed.NONE)):
+    aims = {b"a\nb": Landed.ALL, b"z\nb": Landed.ALL, b"a\nb\n": Landed.NONE, b"a\n": Landed.NONE}
+    for aim, verdict in aims.items():
         assert landed(share_present(diff, before={"f.c": b"a\n"}.get, aim={"f.c": aim}.get)) is verdict
 
 

@@ -135,6 +135,7 @@ def test_places_are_the_lines_where_whole_lines_stand(pieces: list[bytes], text:
 def test_an_empty_context_line_may_have_lost_its_blank() -> None:
     (hunk,) = parse_diff(HEAD + b"@@ -1,3 +1,3 @@\n\n-a\n+b\n\n")[0].hunks
     assert (hunk.preimage, hunk.postimage) == (b"\na\n\n", b"\nb\n\n")
+    assert [line.sign for line in hunk.lines] == [b" ", b"-", b"+", b" "]
 
 
 def test_the_signature_of_a_mail_belongs_to_no_hunk() -> None:

@@ -84,6 +84,24 @@ def test_a_file_that_upstream_renamed_is_found_by_its_change() -> None:
     )
 
 
+def test_two_renamed_files_with_one_change_are_told_apart_by_their_order() -> None:
+    before, after = (
+        diff_of(BASE, changed(BASE, 12), path=f"{folder}/f.c")
+        + diff_of(BASE, changed(BASE, 12), path=f"{folder}/g.c")
+        for folder in ("old", "new")
+    )
+    assert [(move.was, move.path) for move in moved(before, after)] == [
+        ("old/f.c", "new/f.c"),
+        ("old/g.c", "new/g.c"),
+    ]
+
+
+def test_a_change_that_repeats_very_often_is_paired_too() -> None:
+    base = b"old\nkept\n" * 220
+    before, after = (diff_of(text, text.replace(b"old", b"new"), context=0) for text in (base, b"top\n" + base))
+    assert {move.offset for move in moved(before, after)} == {1}
+
+
 def test_changes_without_lines_have_no_place() -> None:
     mode = b"diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
     binary = b"diff --git a/f b/f\nindex 0..2\nGIT binary patch\nliteral 3\nKcmZQzWMT#Y01f~L\n\n"
