@@ -22,8 +22,7 @@ MARKER = re.compile(rb"^(<{7}|\|{7}|>{7})(?=\s|$)", re.MULTILINE)
 """The beginning of a line that git takes, or a person could take, for a conflict marker of the usual length."""
 
 _RERERE = ("-c", "rerere.enabled=true", "-c", "rerere.autoupdate=true", "rerere")
-_STYLE = ("-c", "merge.conflictStyle=merge")
-_MERGE = (*_STYLE, "merge", "--quiet", "--no-ff", "--no-commit", "-s", "ort", "-Xno-renames")
+_MERGE = ("-c", "merge.conflictStyle=merge", "merge", "--quiet", "--no-ff", "--no-commit", "-s", "ort")
 _DIFF = ("-c", "core.fileMode=false", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--text", "--", ".")
 _THEIRS = "patch"
 """Name of the side that is merged in: git writes it behind the markers."""

@@ -158,6 +158,16 @@ def _content(path: Path, *, marked: bool) -> tuple[bytes, str]:
     return data, ""
 
 
+def describe(store: Store, resolutions: Iterable[Resolution]) -> str:
+    """For a person: every resolution that was replayed with its diff, then the entries that did nothing."""
+    replayed = tuple(resolutions)
+    used = {resolution.conflict_id for resolution in replayed}
+    said = [f"{one.path}: settled by {store.place.name}/{one.conflict_id}\n{one.diff}" for one in replayed]
+    said += [f"{store.place.name}/{name}: not used by this rebase\n" for name in store.unused(used)]
+    said += [f"{store.place.name}/{name}: unfinished, it counts for nothing\n" for name in store.unfinished]
+    return "".join(said)
+
+
 def replay_resolutions(repo: Git, store: Store, *, ours: str, theirs: str, work: Path) -> Replayed:
     """Settle what can be settled of a conflict; the paths that are not in the answer wait for a person.
 

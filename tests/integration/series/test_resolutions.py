@@ -11,7 +11,7 @@ import pytest
 from ci.errors import ResolutionProblem
 from ci.git import Git
 from ci.series.rerere import sides_of, unmerged_stages
-from ci.series.resolutions import MAX_BYTES, load_store
+from ci.series.resolutions import MAX_BYTES, describe, load_store
 from tests.helpers.clashes import LINES, PATCHED, SETTLED, UPSTREAM, Clash, files_below
 from tests.helpers.histories import Entry, changed, numbered
 
@@ -44,6 +44,18 @@ def test_the_diff_shows_both_sides_and_the_outcome(clash: Clash) -> None:
     assert diff.startswith("diff --git a/a.txt b/a.txt\nindex ")
     changes = [line for line in diff.splitlines()[4:] if line[0] in "+-"]
     assert changes == ["-<<<<<<< HEAD", "-upstream", "-=======", "-speed", "->>>>>>> patch", "+both"]
+
+
+def test_a_person_reads_what_was_used_and_what_was_not(clash: Clash) -> None:
+    (used,) = clash.record({"a.txt": SETTLED}).ids
+    (resolution,) = clash.replay().resolutions
+    shutil.copytree(clash.store / used, clash.store / ("0" * 40))
+    (clash.store / ("1" * 40)).mkdir()
+    assert describe(load_store(clash.store), [resolution]) == (
+        f"a.txt: settled by resolutions/{used}\n{resolution.diff}"
+        f"resolutions/{'0' * 40}: not used by this rebase\n"
+        f"resolutions/{'1' * 40}: unfinished, it counts for nothing\n"
+    )
 
 
 def test_nothing_is_left_behind(clash: Clash) -> None:

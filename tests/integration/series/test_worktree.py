@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from ci.errors import ConfigProblem, NoRebase, RebaseInProgress, RebaseUnfinished, ResolutionProblem
-from ci.git import EPOCH
+from ci.git import EPOCH, Git
+from ci.home import Home
 from ci.process import Completed, Running, run, scrubbed_env
 from ci.series.collecting import Collected, collect
 from ci.series.rebase_state import abort, load_state, refuse_in_progress, worktree_of
 from ci.series.resolutions import load_store
 from ci.series.worktree import Worktree, instructions, open_worktree, shell_word
+from ci.upstream.tags import build_tags
 from tests.helpers.clashes import LINES, PATCH_ID, PATCHED, SETTLED, UPSTREAM, Clash, files_below
-from tests.helpers.histories import Entry, changed, message, numbered
+from tests.helpers.histories import Entry, Past, changed, message, numbered
 
 ROOT = Path(__file__).parents[3]
 
@@ -478,9 +480,32 @@ def test_the_next_conflict_replaces_the_worktree(person: Person) -> None:
     assert sorted(path.name for path in second.path.parent.iterdir()) == [f"{PATCH_ID}.2", "state.json"]
 
 
+@pytest.mark.native
+def test_a_conflict_in_the_real_sources(real_home: Home, tmp_path: Path) -> None:
+    """Real names, modes, attributes and size; settled once, then known."""
+    git = Git(path=real_home.history)
+    tag = build_tags(git.tags())[-1]
+    past = Past(tmp_path)
+    borrowed = past.git.path / "objects" / "info" / "alternates"
+    borrowed.write_text(f"{real_home.history / 'objects'}\n")
+    base = past.builds["b100"] = str(git.commit_of(tag.ref))
+    path = "src/llama-context.cpp"
+    source = past.content(base, path)
+    past.patch(PATCH_ID, {path: changed(source, 100)})
+    past.builds["b101"] = past.commit(past.tree({path: changed(source, 100, b"upstream")}, start=base), [base], "up")
+    person = Person(Clash(past, Home(root=tmp_path / "state", checkout=tmp_path / "fork")))
+    person.resolve(path, changed(source, 100, b"both"))
+    first = person.done()
+    assert len(first.recorded.ids) == 1
+    again = Person(person.clash, replaces=True)
+    assert again.worktree.conflicts == ()
+    assert again.done().settled == first.settled
+
+
 SCRIPT = """
 import sys
 from pathlib import Path
+from ci.upstream.tags import build_tags
 from tests.helpers.clashes import Clash
 from tests.helpers.histories import Past
 from ci.git import Git
