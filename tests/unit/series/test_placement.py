@@ -97,7 +97,7 @@ def test_two_renamed_files_with_one_change_are_told_apart_by_their_order() -> No
 
 
 def test_a_change_that_repeats_very_often_is_paired_too() -> None:
-    base = b"first\nkept\n" + b"old\nkept\n" * 220
+    base = b"first\nkept\n" + b"".join(b"old\nkept %d\n" % number for number in range(220))
     faster = base.replace(b"old", b"new")
     before, after = (diff_of(base, text, context=0) for text in (faster.replace(b"first", b"1st"), faster))
     assert [(move.hunk, move.offset) for move in moved(before, after)] == [(1, None)]
