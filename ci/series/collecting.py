@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import fsdecode
 
@@ -13,11 +13,11 @@ from ci.home import Home
 from ci.series.message import read_trailers
 from ci.series.rawcommit import parse_commit
 from ci.series.rebase_state import ABORT, CONTINUE, Settled, State, require_state, worktree_of
-from ci.series.rerere import MARKER, unmerged_paths
+from ci.series.rerere import MARKER, stages_of, unmerged_paths
 from ci.series.resolutions import FOLDER, NotRecorded, Recorded, record
 from ci.series.scratch import hand_over
 from ci.series.trailers import parse_trailers
-from ci.series.worktree import CONFLICTS, OURS, THEIRS, shell_word, words
+from ci.series.worktree import AS_MERGED, OURS, THEIRS, shell_word, words
 
 _COMMITTER = f"{IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}"
 _MARKER_LINE = re.compile(rb"^(?:<{7}|\|{7}|={7}|>{7})(?:[ \t\r].*)?$", re.MULTILINE)
@@ -188,7 +188,6 @@ def _new_markers(repo: Git, files: _Files, path: bytes) -> Iterator[bytes]:
 
 def _record(repo: Git, home: Home, files: _Files) -> Recorded:
     """Put into the store what it can hold; the answer names the rest."""
-    paths = (repo.path / ".git" / CONFLICTS).read_bytes().split(b"\0")[:-1]
     ours, theirs = repo.resolve(OURS), repo.resolve(THEIRS)
     fit: set[bytes] = set()
     done = Recorded()
@@ -198,9 +197,17 @@ def _record(repo: Git, home: Home, files: _Files) -> Recorded:
         resolved = {file.name: data for file, data in repo.blobs_of(kept)}
         place = home.patches / FOLDER
         done = record(repo, place, ours=ours, theirs=theirs, resolved=resolved, work=home.work / "rebase")
-    others = (
-        NotRecorded(path=fsdecode(path), why="rerere knows only files that are there on both sides")
-        for path in paths
-        if path not in fit
-    )
-    return replace(done, left=(*done.left, *others))
+    return replace(done, left=(*done.left, *_beyond(repo, files, fit)))
+
+
+def _beyond(repo: Git, files: _Files, fit: Collection[bytes]) -> Iterator[NotRecorded]:
+    """What the person did apart from resolving conflicts in files: a replay would not do it."""
+    merged = {stage.path: stage for stage in stages_of(repo, index=repo.path / ".git" / AS_MERGED)}
+    for path in sorted(merged.keys() | files.result.keys()):
+        before, after = merged.get(path), files.result.get(path)
+        if path in fit:
+            continue
+        if before and before.number:
+            yield NotRecorded(path=fsdecode(path), why="rerere knows only files that are there on both sides")
+        elif not (before and after) or (before.mode, before.blob) != (after.mode, after.object_id):
+            yield NotRecorded(path=fsdecode(path), why="changed without a conflict: rerere records conflicts only")

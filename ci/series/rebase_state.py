@@ -23,8 +23,8 @@ Build = Annotated[str, Field(pattern=r"^b[0-9]+$")]
 class Settled(Model):
     """A conflict of this rebase that a person has resolved.
 
-    `commit` is the patch as it came out, on the tip that it met: when the replay meets the same tip again, this is
-    the answer. Trees are beside it because a tip's commit id says more than what the person saw.
+    The trees say what the person found and left: a replay that comes to the same tree with the same patch has its
+    answer. `commit` is the patch as it came out, on the tip that it met.
     """
 
     patch_id: PatchId

@@ -174,14 +174,20 @@ def sides_of(repo: Git, stages: Iterable[Stage]) -> tuple[str, str] | None:
     return upstream, patch
 
 
-def unmerged_stages(repo: Git) -> tuple[Stage, ...]:
-    """The sides of all unmerged paths in the index of `repo`."""
+def stages_of(repo: Git, *, index: Path | None = None) -> tuple[Stage, ...]:
+    """All entries of an index of `repo`, its own or a copy; what is merged has the number 0."""
+    env = {"GIT_INDEX_FILE": str(index)} if index else {}
     found = []
-    for entry in repo("ls-files", "--unmerged", "-z").stdout.split(b"\0")[:-1]:
+    for entry in repo("ls-files", "--stage", "-z", env=env).stdout.split(b"\0")[:-1]:
         head, _, path = entry.partition(b"\t")
         mode, blob, number = head.decode("ascii").split()
         found.append(Stage(path=path, number=int(number), mode=mode, blob=blob))
     return tuple(found)
+
+
+def unmerged_stages(repo: Git) -> tuple[Stage, ...]:
+    """The sides of all unmerged paths in the index of `repo`."""
+    return tuple(stage for stage in stages_of(repo) if stage.number)
 
 
 def unmerged_paths(repo: Git) -> tuple[str, ...]:

@@ -34,8 +34,8 @@ from ci.series.scratch import USUAL_MARKERS, private_repository
 OURS, THEIRS = "refs/speedfork/ours", "refs/speedfork/theirs"
 """Two commits that hold the paths in conflict and nothing else: what a resolution is recorded from."""
 
-CONFLICTS = "speedfork-conflicts"
-"""File in the worktree's git directory: every path that was in conflict at first, each followed by NUL."""
+AS_MERGED = "speedfork-index"
+"""File in the worktree's git directory: the index as git's own merge left it, before anybody resolved anything."""
 
 CONFIG = (
     *SAFE_CONFIG,
@@ -112,7 +112,7 @@ def _pick(history: Git, place: Path, state: State, home: Home) -> tuple[tuple[st
         raise failure_of(done)
     # git's own text lists the conflicts, and a commit without an editor would keep that list
     (place / ".git" / "MERGE_MSG").write_bytes(repo("log", "-1", "--format=%B", state.picked).stdout)
-    (place / ".git" / CONFLICTS).write_bytes(b"".join(fsencode(path) + b"\0" for path in conflicts))
+    (place / ".git" / AS_MERGED).write_bytes((place / ".git" / "index").read_bytes())
     replayed = _settle_known(repo, home)
     settled = {resolution.path for resolution in replayed}
     return tuple(path for path in conflicts if path not in settled), replayed

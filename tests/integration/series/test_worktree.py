@@ -259,6 +259,29 @@ def test_ignored_files_do_not_stop_anybody(tmp_path: Path) -> None:
     assert person.done().recorded.ids
 
 
+def test_what_a_person_changed_beyond_the_conflict_is_named(tmp_path: Path) -> None:
+    """Whoever replays the resolution gets the file in conflict, and nothing else of this."""
+    base: dict[str, bytes | Entry | None] = {
+        "a.txt": LINES,
+        "caller": b"1\n",
+        "gone": b"1\n",
+        "run": b"1\n",
+        "same": b"1\n",
+    }
+    clash = Clash.of(tmp_path, base, upstream={"a.txt": UPSTREAM}, patch={"a.txt": PATCHED, "same": b"2\n"})
+    person = Person(clash)
+    person.resolve()
+    person.resolve("caller", b"2\n")
+    person.resolve("new", b"2\n")
+    person.git("rm", "gone")
+    person.git("update-index", "--chmod=+x", "run")
+    (person.path / "run").chmod(0o755)
+    recorded = person.done().recorded
+    assert len(recorded.ids) == 1
+    assert {left.path for left in recorded.left} == {"caller", "new", "gone", "run"}
+    assert {left.why for left in recorded.left} == {"changed without a conflict: rerere records conflicts only"}
+
+
 def test_a_new_file_that_was_added_belongs_to_the_patch(person: Person) -> None:
     person.resolve()
     make_new_file(person)
