@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from ci.series.declared import Declaration, Kind, Member
+from ci.series.declared import Declaration, Kind, Member, is_header
 
 LONG = 80
 """A longer value is not repeated in words; the texts show it."""
@@ -38,7 +38,8 @@ def changes_between(before: Iterable[Declaration], after: Iterable[Declaration])
 
     Declarations belong together by kind and qualified name, first within one file, then across files. A type or
     function that only moved to another file is none: if it is still found it is the same, and if not, the compiler
-    says so. A macro that moved counts: `#if` and `#ifdef` take a missing one for zero without a word.
+    says so. A macro that moved counts: `#if` and `#ifdef` take a missing one for zero without a word. (Not when its
+    source file was renamed.)
     """
     old, new = _grouped(before), _grouped(after)
     found: list[Change] = []
@@ -104,7 +105,7 @@ NOUNS = {Kind.STRUCT: "field", Kind.FUNCTION: "parameter", Kind.ENUM: "enumerato
 def _macro_reasons(before: Declaration, after: Declaration) -> Iterator[Reason]:
     *guard, definition = before.text.split("\n")
     *new_guard, new_definition = after.text.split("\n")
-    if before.path != after.path:
+    if before.path != after.path and (is_header(before.path) or is_header(after.path)):
         yield Reason(words=f"moved from {before.path} to {after.path}")
     if guard != new_guard:
         yield Reason(words=f"moved: {_under(new_guard)}, was {_under(guard)}")

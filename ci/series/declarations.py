@@ -159,14 +159,16 @@ def _listing(head: str, lines: Iterator[str]) -> str:
 
 
 def _struct(path: str, place: _Place) -> Iterator[Declaration]:
-    node = place.node
-    body, name = node.child_by_field_name("body"), name_of(node) or alias_of(node)
-    if body is None or not name:
+    """The type, once under each of its names: `typedef struct one { ... } two;`."""
+    body = place.node.child_by_field_name("body")
+    if body is None:
         return
     fields = tuple(fields_of(body))
-    head = place.template + one_spelling(text_before(node, body))
+    head = place.template + one_spelling(text_before(place.node, body))
     lines = (" = ".join(filter(None, (field.text, field.default))) + ";" for field in fields)
-    yield _named(path, place, Kind.STRUCT, name[0], _listing(head, lines), fields)
+    text = _listing(head, lines)
+    for name in dict.fromkeys((*name_of(place.node), *alias_of(place.node))):
+        yield _named(path, place, Kind.STRUCT, name, text, fields)
 
 
 def _enum(path: str, place: _Place) -> Iterator[Declaration]:

@@ -5,14 +5,14 @@ What counts as a use, by kind of declaration:
 - macro, typedef, constant: its name on an added line;
 - enum: the enumerators that the patch names and whose value changed (of an `enum class` only with the enum's name in
   front); that enumerators were added behind them is no drift;
-- function: a call, or its address. A method whose name the standard library's containers also have counts only where
-  its class is named in the patch's hunks;
+- function: its name, of a method a call. A method with an everyday name (`size`, `init`) counts only where its class
+  is named in the patch's hunks;
 - struct: any change counts where the patch holds it by value (it may initialise it, copy it, take its size); where
   the patch only points to it, those fields count that its added lines reach into.
 
-What a header declares may be used everywhere; what a source file declares, in that file alone. No `#include` is
-followed, but the headers of a ggml backend count for that backend alone: the backends copy each other's names. Names
-that the patch declares itself do not count, nor operators and destructors, which nobody names.
+What a header declares may be used everywhere; what a source file declares, in that file alone. No `#include` and no
+typedef is followed, but the headers of a ggml backend count for that backend alone: the backends copy each other's
+names. Names that the patch declares itself do not count, nor operators and destructors, which nobody names.
 """
 
 import difflib
@@ -28,12 +28,13 @@ from ci.series.usage import FileUse
 
 BACKEND = re.compile(r"ggml/src/ggml-[^/]+/")
 
-LIBRARY_METHODS = """
-append at back begin c_str clear contains count data emplace emplace_back empty end erase find first front get insert
-length load lock pop pop_back push push_back release reserve reset resize second size store str substr swap top unlock
-value wait
+EVERYDAY_NAMES = """
+add append apply at back begin c_str clear clone close contains copy count data emplace emplace_back empty end erase
+find first free front get init insert length load lock name next open pop pop_back print process push push_back read
+release remove reserve reset resize run save second set size start stop store str substr swap top type unlock update
+value wait write
 """
-GENERIC_METHODS = frozenset(LIBRARY_METHODS.split())
+GENERIC_METHODS = frozenset(EVERYDAY_NAMES.split())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,13 +135,14 @@ BY_MEMBER = (Kind.STRUCT, Kind.ENUM)
 
 def _macro_used(change: Change, use: FileUse) -> Iterator[str]:
     name = change.before.name
-    if name in use.names | use.fields and name not in use.own:
+    if name in use.names | use.fields and name not in use.defined:
         yield name
 
 
 def _typedef_used(change: Change, use: FileUse) -> Iterator[str]:
-    name = change.before.last_name
-    if name not in use.own and (name in use.names or _is_qualified(change, use)):
+    name, scope = change.before.last_name, _scope(change)
+    bare = name in use.names and name not in use.own and (not scope or scope in use.seen or name in use.by_value)
+    if bare or _is_qualified(change, use):
         yield name
 
 
@@ -168,7 +170,7 @@ def _function_used(change: Change, use: FileUse) -> Iterator[str]:
     if name == scope:  # a constructor
         used = plain or name in use.by_value
     elif not scope:
-        used = plain
+        used = plain or (name in use.names and name not in use.own)
     elif name in GENERIC_METHODS and scope not in use.seen:
         used = False
     else:
@@ -183,16 +185,16 @@ def _enum_used(change: Change, use: FileUse) -> Iterator[str]:
     if change.after is None:
         members = {member.name for member in change.before.members}
     by_scope = {name for scope, name in use.qualified if scope == change.before.last_name}
-    bare = set() if change.before.scoped else (use.names | {name for _, name in use.qualified}) - use.own
+    bare = set() if change.before.scoped else use.names | {name for _, name in use.qualified}
     yield from members & (by_scope | bare)
 
 
 def _struct_used(change: Change, use: FileUse) -> Iterator[str]:
     """The type where it is held by value or went, else the changed fields that are reached into."""
     name = change.before.last_name
-    if name in use.own:
+    if name in use.defined:
         return
-    if name in use.by_value or (change.after is None and name in use.names):
+    if name in use.by_value or (change.after is None and name in use.names and not _scope(change)):
         yield name
     elif name in use.seen:
         yield from {reason.member for reason in change.reasons} & use.fields

@@ -21,6 +21,9 @@ from ci.series.trailers import DriftAck
 from ci.series.usage import FileUse, uses_of
 from ci.upstream.tags import BuildTag
 
+SHOWN_LINES = 30
+"""Of one declaration's diff; renumbering a long enum changes every line of it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PatchDrift:
@@ -112,20 +115,24 @@ def changed_files(
         git: the history.
         old: a tree.
         new: another one.
-        wanted: says of a path whether it is asked for.
+        wanted: says of a path whether it is asked for; of a renamed file either of its paths decides for both.
 
     Raises:
         CommandFailed: no such tree.
     """
-    options = ("-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--end-of-options")
-    words = git("diff-tree", *options, old, new).stdout.split(b"\0")[:-1]
+    options = ("-r", "-z", "--raw", "-M", "--no-abbrev", "--end-of-options")
+    words = iter(git("diff-tree", *options, old, new).stdout.split(b"\0")[:-1])
     sides: tuple[list[TreeFile], list[TreeFile]] = ([], [])
-    for described, path in zip(words[::2], words[1::2], strict=True):
-        modes_and_ids = described.decode("ascii").removeprefix(":").split()
-        for side, mode, object_id in zip(sides, modes_and_ids[:2], modes_and_ids[2:4], strict=True):
-            file = TreeFile(mode=mode, object_id=object_id, size=0, path=path)
-            if mode in (FILE, EXECUTABLE) and wanted(file.name):
-                side.append(file)
+    for described in words:
+        *fields, status = described.decode("ascii").removeprefix(":").split()
+        paths = [next(words)] * 2 if status[0] != "R" else [next(words), next(words)]
+        pair = [
+            TreeFile(mode=mode, object_id=object_id, size=0, path=path)
+            for mode, object_id, path in zip(fields[:2], fields[2:], paths, strict=True)
+        ]
+        if any(wanted(file.name) for file in pair):
+            for side, file in zip(sides, pair, strict=True):
+                side.extend([file] if file.mode in (FILE, EXECUTABLE) else [])
     return tuple(sides[0]), tuple(sides[1])
 
 
@@ -152,7 +159,10 @@ def describe(found: Iterable[PatchDrift], onto: BuildTag) -> str:
 def _described(patch: PatchDrift, onto: BuildTag) -> Iterable[str]:
     for drift in patch.drifts:
         yield f"{patch.patch_id}: {headline(drift)}"
-        yield from (f"    {line}" for line in text_diff(drift.before, drift.after).split("\n"))
+        lines = text_diff(drift.before, drift.after).split("\n")
+        yield from (f"    {line}" for line in lines[:SHOWN_LINES])
+        if len(lines) > SHOWN_LINES:
+            yield f"    ... and {len(lines) - SHOWN_LINES} lines more"
         yield f"  looked at and fine? add to the patch's message: Drift-Ack: {drift.declaration} {onto}"
     for drift in patch.acknowledged:
         yield f"{patch.patch_id}: acknowledged: {headline(drift)}"

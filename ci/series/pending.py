@@ -114,7 +114,7 @@ def merge_pending(
             entries[_key(new)] = _joined(entries.get(_key(new)), new)
     acknowledged = {(patch.patch_id, drift.declaration) for patch in found for drift in patch.acknowledged}
     kept = [entry for key, entry in entries.items() if key[:2] not in acknowledged]
-    return tuple(still_pending(kept, series.patches))
+    return tuple(_still_pending(kept, series.patches))
 
 
 def _key(entry: Pending) -> tuple[str, str, Kind]:
@@ -139,7 +139,7 @@ def _joined(old: Pending | None, new: Pending) -> Pending:
     return Pending(patch_id=new.patch_id, drift=drift, since=old.since, until=new.until)
 
 
-def still_pending(entries: Iterable[Pending], patches: Sequence[Patch]) -> Iterator[Pending]:
+def _still_pending(entries: Iterable[Pending], patches: Sequence[Patch]) -> Iterator[Pending]:
     """The entries, in series order, whose patch is there, uses the declaration, and has not acknowledged it.
 
     Without the history an acknowledgement counts from the build on that the entry's new text is known of.

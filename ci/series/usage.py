@@ -15,8 +15,13 @@ from ci.series.tokens import KEYWORDS, Token, hunks_of
 MEMBER = (".", "->")
 DECLARES = frozenset(("=", ";", "{", "[", ",", ")", ":", "("))
 """What stands behind a name in `type name ...` when this declares it; in front of a bracket only on added lines."""
-STATEMENT_STARTS = frozenset(("", ";", "{", "}", "(", ",", "const", "static"))
+STATEMENT_STARTS = frozenset(("", ";", "{", "}", "const", "static"))
 TYPE_KEYWORDS = ("struct", "class", "union", "enum")
+BUILT_IN = frozenset(("auto", "bool", "char", "double", "float", "int", "long", "short", "unsigned", "void"))
+POINTERS = ("*", "&", "&&")
+LONGEST_LIST = 32
+"""Tokens of a template's arguments behind a type that are looked at."""
+IN_TEMPLATES = frozenset((",", "::", "<", ">", "*", "&"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +30,8 @@ class FileUse:
 
     `names`: each that stands alone; `fields`: behind `.` or `->`; `called` and `called_fields`: those of them with an
     argument list, or whose address is taken; `qualified`: pairs `(scope, name)`; `by_value`: types of which an object
-    is made, not only pointed to. `seen`: names on context lines too. `own`: what the patch declares itself.
+    is made, not only pointed to. `seen`: names on context lines too. `own`: what the patch declares itself, `defined`
+    those of them that are macros and types.
     """
 
     path: str
@@ -37,6 +43,7 @@ class FileUse:
     by_value: frozenset[str]
     seen: frozenset[str]
     own: frozenset[str]
+    defined: frozenset[str]
 
 
 def uses_of(patch: Patch) -> tuple[FileUse, ...]:
@@ -65,7 +72,8 @@ def _file_use(path: str, hunks: Sequence[Sequence[Token]]) -> FileUse:
         qualified=frozenset((word.scope, word.name) for word in added if word.scope),
         by_value=frozenset(word.name for word in added if word.is_held and not word.is_field),
         seen=frozenset(word.name for word in words),
-        own=frozenset(word.name for word in words if word.is_declared),
+        own=frozenset(word.name for word in words if word.is_declared or word.is_defined),
+        defined=frozenset(word.name for word in added if word.is_defined),
     )
 
 
@@ -80,6 +88,7 @@ class _Word:
     is_called: bool
     is_held: bool
     is_declared: bool
+    is_defined: bool
 
 
 def _words(tokens: Sequence[Token]) -> Iterator[_Word]:
@@ -96,6 +105,7 @@ def _words(tokens: Sequence[Token]) -> Iterator[_Word]:
             is_called=_is_called(texts, at),
             is_held=_is_held(texts, at),
             is_declared=_is_declared(texts, at, added=token.added),
+            is_defined=token.added and _is_defined(texts, at),
         )
 
 
@@ -110,28 +120,52 @@ def _is_called(texts: Sequence[str], at: int) -> bool:
 
 
 def _is_held(texts: Sequence[str], at: int) -> bool:
-    """Whether a type's name stands for an object, not for a pointer, a reference, a scope or a first mention."""
-    behind = texts[at + 2] if texts[at + 1] == "const" else texts[at + 1]
-    mentioned = texts[at - 1] in TYPE_KEYWORDS and behind in (";", "{", ":")
-    return behind not in ("*", "&", "&&", "::", *MEMBER) and not mentioned
+    """`type name`, `type{`, `type(`, `vector<type>`, `sizeof(type)`: no pointer, no reference, no first mention."""
+    before, behind = texts[at - 1], texts[at + 2] if texts[at + 1] == "const" else texts[at + 1]
+    if _is_name(behind) or behind in ("{", "("):
+        return not (before in TYPE_KEYWORDS and behind == "{")
+    if behind in (">", ","):
+        return before in ("<", ",", "const") and _closes_template(
+            texts, texts.index(">", at) if ">" in texts[at:] else 0
+        )
+    opened = at - 2 if before in TYPE_KEYWORDS else at - 1
+    return behind == ")" and texts[opened] == "(" and (texts[opened - 1] == "sizeof" or texts[at + 2] == "{")
+
+
+def _closes_template(texts: Sequence[str], at: int) -> bool:
+    """Whether `>` closes template arguments instead of comparing."""
+    depth = 0
+    while texts[at] in IN_TEMPLATES or texts[at].isidentifier() or texts[at].isdigit():
+        depth += (texts[at] == ">") - (texts[at] == "<")
+        at -= 1
+        if not depth:
+            return _is_name(texts[at])
+    return False
+
+
+def _is_defined(texts: Sequence[str], at: int) -> bool:
+    """`#define name`, `struct name {`."""
+    if texts[at - 1] in TYPE_KEYWORDS:
+        return texts[at + 1] in ("{", ":")
+    return texts[at - 1] == "define" and texts[at - 2] == "#"
 
 
 def _is_declared(texts: Sequence[str], at: int, *, added: bool) -> bool:
-    """`type name =`, `type & name)`, `#define name`, `struct name {`."""
+    """`type name =`, `type & name :`, `type name(` on an added line."""
     before, behind = texts[at - 1], texts[at + 1]
-    if before == "define" and texts[at - 2] == "#":
-        return added
-    if before in TYPE_KEYWORDS:
-        return added and behind in ("{", ":")
-    if behind not in DECLARES or (behind == "(" and not added):
+    if behind not in DECLARES or before in TYPE_KEYWORDS or (behind == "(" and not added):
         return False
-    if before in ("*", "&", "&&"):
-        return _is_name(texts[at - 2]) and texts[at - 3] in STATEMENT_STARTS
-    return _is_name(before) or (before == ">" and _is_name(texts[at - 2]))
+    if before in POINTERS:
+        return _is_name(texts[at - 2]) and (texts[at - 3] in STATEMENT_STARTS or _is_plain_type(texts[at - 2]))
+    return _is_name(before) or (before == ">" and _closes_template(texts, at - 1))
+
+
+def _is_plain_type(text: str) -> bool:
+    return text in BUILT_IN or text.endswith("_t")
 
 
 def _is_name(text: str) -> bool:
-    return (text[:1].isalpha() or text[:1] == "_") and text not in KEYWORDS
+    return text.isidentifier() and text not in KEYWORDS
 
 
 def identifiers(uses: Iterable[FileUse]) -> frozenset[str]:

@@ -85,6 +85,16 @@ def test_links_and_other_languages_are_passed_over(past: Past) -> None:
     assert (drift.why, drift.after) == ("removed", "")
 
 
+def test_a_renamed_file_is_followed(tmp_path: Path) -> None:
+    past = Past(tmp_path)
+    code = b"#define N 1\nstatic int f(int a) { return a; }\nstatic int g(int a) { return a; }\n" + CODE
+    past.build("b100", {"old.c": code})
+    past.patch("one", {"old.c": code + b"int x() { return f(N) + g(N); }\n"})
+    past.build("b101", {"new.c": code.replace(b"g(int a)", b"g(long a)")})
+    (patch,) = find_drift(past.git, load_series(past.save(tmp_path / "patches")), B101)
+    assert [(drift.declaration, drift.path, drift.old_path) for drift in patch.drifts] == [("g", "new.c", "old.c")]
+
+
 @pytest.mark.parametrize(
     ("path", "before", "after", "line", "why"),
     [
@@ -118,6 +128,19 @@ def test_each_kind_of_change_is_found(
     past.build("b101", {"use.cu": tail, path: after.encode() + tail})
     (patch,) = find_drift(past.git, load_series(past.save(tmp_path / "patches")), B101)
     assert [drift.why for drift in patch.drifts] == [why]
+
+
+def test_a_long_diff_is_cut_visibly(tmp_path: Path) -> None:
+    past = Past(tmp_path)
+    names = [f"E{n}" for n in range(100)]
+    past.build("b100", {"a.h": f"enum e {{ {', '.join(names)} }};\n".encode(), "use.c": b"int x;\n"})
+    past.patch("one", {"use.c": b"int x = E99;\n"})
+    past.build("b101", {"a.h": f"enum e {{ NEW, {', '.join(names)} }};\n".encode(), "use.c": b"int x;\n"})
+    found = find_drift(past.git, load_series(past.save(tmp_path / "patches")), B101)
+    lines = describe(found, B101).split("\n")
+    assert lines[0] == "one: enum e (a.h): enumerator E99 is now 100, was 99"
+    assert lines[-2].endswith("lines more")
+    assert len(lines) < 40
 
 
 def test_a_macro_moves_to_another_header(tmp_path: Path) -> None:

@@ -69,6 +69,12 @@ def test_a_class_declares_its_methods_and_inner_types_under_its_name() -> None:
     }
 
 
+def test_a_type_is_declared_under_each_of_its_names() -> None:
+    text = "struct one { int a; }"
+    assert shown("typedef struct one { int a; } two, *ptr;") == [("one", text), ("two", text)]
+    assert shown("typedef struct one { int a; } one;") == [("one", text)]
+
+
 def test_cuda_is_understood() -> None:
     head = "template <typename T, int n> static __global__ void k(const T * __restrict__ x, int m = n)"
     assert shown(f"{head} {{ k<<<1, 2>>>(x); }}", "k.cu") == [("k", head.replace("static ", ""))]

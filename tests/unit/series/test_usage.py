@@ -1,5 +1,7 @@
 """How the names on a patch's added lines stand there."""
 
+import pytest
+
 from ci.series.usage import identifiers, uses_of
 from tests.helpers.declaring import patch_adding, used
 
@@ -18,22 +20,63 @@ def test_a_name_behind_a_scope_stands_with_it() -> None:
     assert not {"first", "max"} & use.names
 
 
-def test_a_type_is_held_or_pointed_to() -> None:
-    use = used(
-        "args a = {1}; const params & b = c; node * d; static_cast<leaf *>(e); std::vector<item> f; "
-        "sizeof(whole); box const & g = h; struct later; grid::row();"
-    )
-    held = {"args", "params", "node", "leaf", "item", "whole", "box", "later", "grid"} & use.by_value
-    assert held == {"args", "item", "whole"}
+@pytest.mark.parametrize(
+    "code",
+    [
+        "args a = {1};",
+        "const args a{1};",
+        "struct args a;",
+        "return args{1};",
+        "f(args(1));",
+        "args f();",
+        "std::vector<args> v;",
+        "std::map<int, args> v;",
+        "std::array<args, 3> v;",
+        "n = sizeof(args);",
+        "n = sizeof(struct args);",
+        "go((args){1});",
+        "go((struct args){1});",
+        "args const a;",
+        "n::args a;",
+    ],
+)
+def test_a_type_is_held(code: str) -> None:
+    assert "args" in used(code).by_value
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "const args & a = b;",
+        "struct args * a;",
+        "args const * a;",
+        "static_cast<args *>(e);",
+        "struct args;",
+        "args::go();",
+        "struct args { };",
+        "n = args;",
+        "n = args + 1;",
+        "f(args, 2);",
+        "a < args && b > c;",
+        "x.args a;",
+    ],
+)
+def test_a_type_is_only_pointed_to_or_it_is_none(code: str) -> None:
+    assert "args" not in used(code).by_value
 
 
 def test_what_the_patch_declares_is_its_own() -> None:
     use = used(
         "int n = 3; const auto & m : list; float f(int p, char * q) { } std::vector<int> v; "
-        "struct mine { }; #define FLAG 1\nreturn other(x); a = b * c;"
+        "struct mine { }; return other(x); a = b * c;\n#define FLAG 1"
     )
     assert {"n", "m", "f", "p", "q", "v", "mine"} <= use.own
     assert not {"other", "c", "x", "a"} & use.own
+    assert use.defined == {"mine", "FLAG"}
+
+
+def test_operands_are_not_declared() -> None:
+    assert not used("f(a * N, b & M, c > L); if (x > K) { } y = p < q && r > J;").own & set("NMLKJ")
 
 
 def test_a_macro_of_the_patch_is_its_own() -> None:
