@@ -20,7 +20,7 @@ TYPE_KEYWORDS = ("struct", "class", "union", "enum")
 BUILT_IN = frozenset(("auto", "bool", "char", "double", "float", "int", "long", "short", "unsigned", "void"))
 POINTERS = ("*", "&", "&&")
 LONGEST_LIST = 32
-"""Tokens of a template's arguments behind a type that are looked at."""
+"""Tokens of a template's arguments that are looked at: a list that is longer is read as comparisons."""
 IN_TEMPLATES = frozenset((",", "::", "<", ">", "*", "&"))
 
 
@@ -115,8 +115,8 @@ def _is_called(texts: Sequence[str], at: int) -> bool:
         return True
     behind = at + 1
     if texts[behind] == "<":
-        behind = next((i + 1 for i in range(behind, len(texts)) if texts[i] in (">", ";", "{", "")), behind)
-    return behind < len(texts) and texts[behind] == "("
+        behind = _next_bracket(texts, behind) + 1
+    return texts[behind] == "("
 
 
 def _is_held(texts: Sequence[str], at: int) -> bool:
@@ -125,21 +125,25 @@ def _is_held(texts: Sequence[str], at: int) -> bool:
     if _is_name(behind) or behind in ("{", "("):
         return not (before in TYPE_KEYWORDS and behind == "{")
     if behind in (">", ","):
-        return before in ("<", ",", "const") and _closes_template(
-            texts, texts.index(">", at) if ">" in texts[at:] else 0
-        )
+        return before in ("<", ",", "const") and _closes_template(texts, _next_bracket(texts, at))
     opened = at - 2 if before in TYPE_KEYWORDS else at - 1
     return behind == ")" and texts[opened] == "(" and (texts[opened - 1] == "sizeof" or texts[at + 2] == "{")
 
 
-def _closes_template(texts: Sequence[str], at: int) -> bool:
+def _next_bracket(texts: Sequence[str], at: int) -> int:
+    """Where the next `>` stands, if not far away; else 0, where nothing stands."""
+    return next((i for i in range(at, min(at + LONGEST_LIST, len(texts))) if texts[i] == ">"), 0)
+
+
+def _closes_template(texts: Sequence[str], end: int) -> bool:
     """Whether `>` closes template arguments instead of comparing."""
     depth = 0
-    while texts[at] in IN_TEMPLATES or texts[at].isidentifier() or texts[at].isdigit():
+    for at in range(end, max(end - LONGEST_LIST, 0), -1):
+        if texts[at] not in IN_TEMPLATES and not texts[at].isidentifier() and not texts[at].isdigit():
+            return False
         depth += (texts[at] == ">") - (texts[at] == "<")
-        at -= 1
         if not depth:
-            return _is_name(texts[at])
+            return _is_name(texts[at - 1])
     return False
 
 

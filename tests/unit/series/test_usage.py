@@ -103,3 +103,8 @@ def test_only_files_with_code_count() -> None:
 
 def test_every_name_is_an_identifier() -> None:
     assert identifiers([used("a::b(c.d);")]) == {"a", "b", "c", "d"}
+
+
+@pytest.mark.parametrize("piece", ["x < ", "a > b, ", "a<", "f(", "/* ", '"a '])
+def test_long_lines_take_no_longer_than_their_length(piece: str) -> None:
+    assert len(used(piece * 20_000).names) <= 3
