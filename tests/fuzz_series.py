@@ -28,7 +28,7 @@ class Fuzzing:
     def __init__(self, wanted: int, root: Path) -> None:
         self._wanted = wanted
         self._root = root
-        self._laws: tuple[Law, ...] = (check_values, check_import, check_rebase)
+        self._laws: Sequence[Law] = (check_values, check_import, check_rebase)
         self._next_word = time.monotonic()
         self.seen = Seen(examples=0)
         self.failed = False
@@ -50,7 +50,7 @@ class Fuzzing:
         if not self.failed:
             say(f"{self.seen}: {law.__name__} fails; looking for a smaller history (up to five minutes)")
         self.failed = True
-        self._laws = (law,)
+        self._laws = [law]
 
     def _count(self, seen: Seen) -> None:
         if not self.failed:
@@ -60,8 +60,7 @@ class Fuzzing:
     def _progress(self) -> None:
         if time.monotonic() >= self._next_word:
             say(f"{self.seen.examples} of {self._wanted}: {self.seen}")
-            self._laws: tuple[Law, ...] = (check_values, check_import, check_rebase)
-        self._next_word = time.monotonic() + EVERY_S
+            self._next_word = time.monotonic() + EVERY_S
 
 
 def say(words: str) -> None:

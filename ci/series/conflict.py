@@ -22,7 +22,9 @@ KIND_BY_STAGES = {
     (1, 2): "modify/delete: deleted by the patch",
     (1, 3): "modify/delete: deleted upstream",
 }
-MOVED_ASIDE = re.compile(r"in the way of (.+) from .+; moving it to (.+) instead\.$")
+MOVED_ASIDE = re.compile(rb"~[0-9a-f]{40}(?:_\d+)?$")
+"""What git appends to the name of a file when a folder, or a file of another type, has that name: a commit."""
+
 GIT_CONFLICT = re.compile(r"CONFLICT \(([^)]*)\): ", re.DOTALL)
 
 BlobReader = Callable[[str], bytes]
@@ -120,11 +122,14 @@ def conflict_of_merge(
         blob: reads a blob.
     """
     said = tuple(note for note in merged.notes if GIT_CONFLICT.match(note.text))
+    half = {_true_name(path): name for path, name in half_merged.items()}
     paths = tuple(
-        _path_conflict(path, stages, said, half_merged.get(path), blob)
+        _path_conflict(path, stages, said, half.get(path), blob)
         for path, stages in sorted(_by_path(merged.stages).items())
     )
-    nameless = tuple(PathConflict(path=fsdecode(n.paths[0]), kind=_kind(n)) for n in said if n.paths and not paths)
+    nameless = tuple(
+        PathConflict(path=fsdecode(_true_name(n.paths[0])), kind=_kind(n)) for n in said if n.paths and not paths
+    )
     return replace(at, paths=paths or nameless, said="\n".join(note.text for note in said))
 
 
@@ -132,7 +137,7 @@ def _by_path(stages: Sequence[Stage]) -> dict[bytes, dict[int, str]]:
     """Blob ids by stage (1 base, 2 upstream, 3 patch) of each unmerged path."""
     found: dict[bytes, dict[int, str]] = {}
     for stage in stages:
-        found.setdefault(stage.path, {})[stage.number] = stage.blob
+        found.setdefault(_true_name(stage.path), {})[stage.number] = stage.blob
     return found
 
 
@@ -145,17 +150,15 @@ def _path_conflict(
     path: bytes, stages: dict[int, str], said: Sequence[Note], half_merged: str | None, blob: BlobReader
 ) -> PathConflict:
     by_stages = KIND_BY_STAGES.get(tuple(sorted(stages)))
-    by_git = next((_kind(note) for note in said if path in note.paths), None)
+    by_git = next((_kind(note) for note in said if path in map(_true_name, note.paths)), None)
     kind = by_stages if by_stages and by_git in (None, by_stages, "modify/delete") else by_git
     data = blob(half_merged) if half_merged else b""
     clashes = tuple(_marked_regions(data)) or (_whole_file(stages, blob),)
-    return PathConflict(path=_true_name(path, said), kind=kind or "structure", clashes=clashes)
+    return PathConflict(path=fsdecode(path), kind=kind or "structure", clashes=clashes)
 
 
-def _true_name(path: bytes, said: Sequence[Note]) -> str:
-    """The path before git moved it aside (`d~label`) because a directory has its name."""
-    moved = (MOVED_ASIDE.search(note.text) for note in said)
-    return next((match[1] for match in moved if match and match[2] == fsdecode(path)), fsdecode(path))
+def _true_name(path: bytes) -> bytes:
+    return MOVED_ASIDE.sub(b"", path)
 
 
 def _marked_regions(data: bytes) -> Iterator[Clash]:

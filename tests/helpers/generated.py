@@ -7,6 +7,7 @@ that is what makes them meet. What is drawn becomes plain values (`History`) tha
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from hypothesis import strategies as st
 
@@ -15,6 +16,9 @@ from tests.helpers.generated_pools import AUTHORS, BODIES, DATES, ODD, ORDINARY,
 from tests.helpers.histories import TRAILERS, Entry
 
 BASE, AIM = "b100", "b101"
+
+Files: TypeAlias = list[tuple[Callable[[int], bytes], int, int]]
+"""What a file holds, its length, and whether it is plain (0), executable (1) or a symbolic link (2)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,23 +67,33 @@ SELDOM = (
     "empty",
     "binary",
 )
-KINDS = OFTEN * 5 + SELDOM
-LENGTHS = (12, 1, 2, 3, 20, 20, 30, 40, 300)
 
-CHANGES = st.builds(
-    Change,
-    kind=st.sampled_from(KINDS),
-    path=st.integers(0, 5),
-    to=st.integers(0, 7),
-    at=st.integers(0, PLACES),
-    size=st.integers(1, 4),
-    word=st.integers(0, len(WORDS) - 1) | st.integers(0, 4),
-)
+
+def _changes(kinds: Sequence[str], paths: int) -> st.SearchStrategy[Change]:
+    return st.builds(
+        Change,
+        kind=st.sampled_from(kinds),
+        path=st.integers(0, paths),
+        to=st.integers(0, 7),
+        at=st.integers(0, PLACES),
+        size=st.integers(1, 4),
+        word=st.integers(0, len(WORDS) - 1) | st.integers(0, 4),
+    )
+
+
+def _files(contents: Sequence[Callable[[int], bytes]], lengths: Sequence[int], most: int) -> st.SearchStrategy[Files]:
+    modes = (0,) * 8 + (1, 2)
+    one = st.tuples(st.sampled_from(contents), st.sampled_from(lengths), st.sampled_from(modes))
+    return st.lists(one, min_size=1, max_size=most)
+
+
 POOLS = st.lists(st.sampled_from(ORDINARY * 2 + ODD), min_size=3, max_size=8, unique=True)
-FILES = st.tuples(
-    st.sampled_from(CONTENTS[:3] * 2 + CONTENTS), st.sampled_from(LENGTHS), st.sampled_from((0,) * 8 + (1, 2))
-)
 LANDINGS = st.sampled_from(("none",) * 6 + ("exact", "squash", "first half", "second half"))
+CALM = (_files(CONTENTS[:2], (40, 20, 300), 2), _changes(OFTEN * 6 + SELDOM, 1))
+"""Long files, few of them, most changes in the text: what git can often merge."""
+
+WILD = (_files(CONTENTS[:3] * 2 + CONTENTS, (12, 1, 2, 3, 20, 30, 300), 5), _changes(OFTEN * 3 + SELDOM, 5))
+"""All kinds of files and changes."""
 
 
 def _file(make: Callable[[int], bytes], length: int, mode: int) -> Entry:
@@ -104,14 +118,15 @@ def messages(draw: st.DrawFn) -> Mapping[str, bytes]:
 def histories(draw: st.DrawFn) -> History:
     """A whole history; see the module."""
     pool = draw(POOLS)
+    files, change = draw(st.sampled_from((CALM, WILD)))
     base: Tree = {}
-    for path, (make, length, mode) in zip(pool, draw(st.lists(FILES, min_size=1, max_size=5)), strict=False):
+    for path, (make, length, mode) in zip(pool, draw(files), strict=False):
         base = put(base, path, _file(make, length, mode))
-    steps = draw(st.lists(st.lists(CHANGES, min_size=1, max_size=3), min_size=1, max_size=6))
+    steps = draw(st.lists(st.lists(change, min_size=1, max_size=3), min_size=1, max_size=6))
     upstream = base
     for number in range(len(steps)):
         upstream = _apply(upstream, _landed(steps, number, draw(LANDINGS)), pool)
-    upstream = _apply(upstream, draw(st.lists(CHANGES, max_size=6)), pool)
+    upstream = _apply(upstream, draw(st.lists(change, max_size=5)), pool)
     speed: list[Speed] = []
     tree = base
     for number, changes in enumerate(steps):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from os import fsdecode
 from pathlib import Path
 
+from ci.errors import SeriesProblem
 from ci.git import Git
 from ci.series.conflict import PARTLY_UPSTREAM, SWALLOWED, Conflict
 from ci.series.export import export_commits
@@ -14,7 +15,6 @@ from ci.series.order import Series, load_series
 from ci.series.patch import read_mail
 from ci.series.replay import rebase
 from ci.series.results import Absorbed, Applied, CommitOf, Counts, Rebased, Result, Stopped
-from ci.series.scratch import hand_over
 from ci.series.workshop import workshop
 from ci.upstream.tags import BuildTag
 from tests.helpers.generated import AIM
@@ -82,28 +82,50 @@ def _text(data: bytes) -> str:
 
 
 def check_import(built: Built, place: Path) -> None:
-    """Import gives the commits of `git am` and the series' tree; export is a fixed point after one round."""
+    """Import gives the commits of `git am` and the series' trees; export is a fixed point after one round."""
     series = load_series(built.save(place / "first"))
     commits = _imported(built, series, built.raws, place / "am-first")
-    assert built.git.tree_of(commits[-1]) == built.git.tree_of(built.commits[-1])
-    again = _exported(built, series, commits, place)
+    if not commits:
+        return
+    made = Git(path=place / "am-first")
+    assert _trees(made, commits) == _trees(built.git, built.commits)
+    again = _exported(made, series, commits, place)
     second = load_series(_saved(series, again, place / "second"))
-    assert _exported(built, second, _imported(built, second, again, place / "am-second"), place) == again, "export"
+    commits = _imported(built, second, again, place / "am-second")
+    assert _exported(Git(path=place / "am-second"), second, commits, place) == again, (
+        "a second round changes the export"
+    )
 
 
 def _imported(built: Built, series: Series, raws: Sequence[bytes], place: Path) -> tuple[str, ...]:
-    with workshop(built.git, built.git.path.parent) as shop:
-        ours = import_series(shop, series, built.base)
-        theirs = git_am(built.git, built.base, raws, place)
-        assert not isinstance(theirs, AmFailure), theirs
-        assert ours == theirs, f"{ours} != {theirs}"
-        hand_over(shop.repo, built.git, ours[-1])
+    """The commits; none where `git am` refuses what its own format-patch wrote, and so do we, at the same patch."""
+    theirs = git_am(built.git, built.base, raws, place)
+    ours = _import_or_refusal(built, series)
+    if isinstance(theirs, AmFailure):
+        refused = series.patches[theirs.index]
+        assert isinstance(ours, str), theirs
+        assert ours.startswith((refused.id, str(refused.path))), f"{ours}, git am stops at {theirs}"
+        return ()
+    assert ours == theirs, f"{ours} != {theirs}"
     return theirs
 
 
-def _exported(built: Built, series: Series, commits: Sequence[str], place: Path) -> tuple[bytes, ...]:
+def _import_or_refusal(built: Built, series: Series) -> tuple[str, ...] | str:
+    with workshop(built.git, built.git.path.parent) as shop:
+        try:
+            ours = import_series(shop, series, built.base)
+        except SeriesProblem as problem:
+            return problem.message
+    return f"{ours.patch_id}: {ours.said}" if isinstance(ours, Conflict) else ours
+
+
+def _trees(git: Git, commits: Sequence[str]) -> tuple[str, ...]:
+    return tuple(git("rev-parse", *(f"{commit}^{{tree}}" for commit in commits)).text.split())
+
+
+def _exported(git: Git, series: Series, commits: Sequence[str], place: Path) -> tuple[bytes, ...]:
     named = [CommitOf(patch_id=name, commit=commit) for name, commit in zip(series.ids, commits, strict=True)]
-    return export_commits(built.git, named, work=place)
+    return export_commits(git, named, work=place)
 
 
 def _saved(series: Series, raws: Sequence[bytes], patches_dir: Path) -> Path:
@@ -125,23 +147,26 @@ def check_rebase(built: Built, place: Path) -> Seen:
     Parts that upstream landed are accepted: git merges those without a word, and only merges are compared here.
     """
     series = load_series(built.save(place / "queue"))
-    imported = git_am(built.git, built.base, built.raws, place / "am")
-    assert not isinstance(imported, AmFailure)
-    theirs = git_rebase(Git(path=place / "am"), imported, built.aim, place / "rebase")
-    ours = rebase(built.git, series, BuildTag.parse(AIM), work=place, decisions=Decisions(accept_partial=series.ids))
+    decisions = Decisions(accept_partial=series.ids)
+    try:
+        ours = rebase(built.git, series, BuildTag.parse(AIM), work=place, decisions=decisions)
+    except SeriesProblem:
+        assert not _imported(built, series, built.raws, place / "am")
+        return Seen(refused=1)
+    theirs = git_rebase(built.git, built.commits, built.aim, place / "rebase")
     _same_trees(built, ours.results, theirs)
     _same_conflict(ours, theirs)
     return _seen(ours.results, ours.counts)
 
 
 def _same_trees(built: Built, ours: Sequence[Result], theirs: ReferenceRebase) -> None:
-    before = built.git.tree_of(built.aim)
-    for number, (result, tree) in enumerate(zip(ours, theirs.trees, strict=False)):
+    tips = [built.aim]
+    for number, result in enumerate(ours[: len(theirs.trees)]):
         clean = isinstance(result, Applied | Absorbed) or _is_swallowed(result)
         assert clean, f"patch {number} is clean for git: {result}"
-        ours_tree = built.git.tree_of(result.commit) if isinstance(result, Applied) else before
-        assert ours_tree == tree, f"patch {number}: {ours_tree}, git rebase makes {tree}"
-        before = tree
+        tips.append(result.commit if isinstance(result, Applied) else tips[-1])
+    trees = _trees(built.git, tips)[1:]
+    assert trees == theirs.trees, f"{trees}, git rebase makes {theirs.trees}"
 
 
 def _is_swallowed(result: Result) -> bool:

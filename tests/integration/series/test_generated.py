@@ -8,11 +8,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 
-from tests.helpers.generated import History, histories
+from tests.helpers.generated import History, Speed, histories
+from tests.helpers.generated_pools import AUTHORS, BODIES, ENDINGS
 from tests.helpers.generated_repository import Built, build
-from tests.helpers.series_laws import Seen, check_import, check_rebase, check_values
+from tests.helpers.histories import Entry
+from tests.helpers.series_laws import Seen, check_import, check_mail, check_rebase, check_values
 
 STABLE = settings(
     max_examples=150,
@@ -56,3 +59,30 @@ def test_rebase_is_git_rebase(tmp_path: Path) -> None:
     total = sum(seen[1:], seen[0])
     for share in (total.conflicts, total.absorbed, total.merged, total.spliced):
         assert share > total.examples // 20, total
+
+
+def test_a_file_moved_aside_in_a_merge_keeps_its_name(tmp_path: Path) -> None:
+    lines = b"one\ntwo\nthree\n"
+    speed = Speed(id="speed", files={b"a.c": Entry(lines + b"speed\n")})
+    for upstream in ({b"a.c": Entry(b"target", "120000")}, {b"a.c/inner": Entry(b"x\n")}):
+        hold(check_rebase, History(base={b"a.c": Entry(lines)}, upstream=upstream, speed=(speed,)), tmp_path)
+
+
+def test_a_patch_that_turns_a_folder_into_a_file_is_imported_whole(tmp_path: Path) -> None:
+    base = {b"d/inner": Entry(b"one\n"), b"a.c": Entry(b"a\n")}
+    speed = Speed(id="speed", files={b"d": Entry(b"two\n"), b"a.c": Entry(b"a\n")})
+    hold(check_import, History(base=base, upstream=base, speed=(speed,)), tmp_path)
+
+
+@pytest.mark.parametrize("body", [*BODIES, *ENDINGS])
+def test_messages_are_the_ones_that_git_reads(tmp_path: Path, body: bytes) -> None:
+    speed = Speed(id="speed", files={b"a.c": Entry(b"b\n")}, body=body)
+    built = build(History(base={b"a.c": Entry(b"a\n")}, upstream={b"a.c": Entry(b"a\n")}, speed=(speed,)), tmp_path)
+    check_mail(built.git, built.raws[0], tmp_path)
+
+
+@pytest.mark.parametrize("author", AUTHORS)
+def test_authors_are_the_ones_that_git_reads(tmp_path: Path, author: bytes) -> None:
+    speed = Speed(id="speed", files={b"a.c": Entry(b"b\n")}, author=author)
+    built = build(History(base={b"a.c": Entry(b"a\n")}, upstream={b"a.c": Entry(b"a\n")}, speed=(speed,)), tmp_path)
+    check_mail(built.git, built.raws[0], tmp_path)
