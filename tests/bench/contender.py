@@ -5,6 +5,7 @@ a child that starts from a large process is charged with that process's memory.
 """
 
 import json
+import os
 import resource
 import sys
 import time
@@ -25,8 +26,15 @@ def git(place: Path, aim: str) -> Answer:
     tip = (place / "tip").read_text(encoding="ascii")
     base = (place / "base").read_text(encoding="ascii")
     repo("checkout", "--quiet", "--force", "--detach", tip)
+    settle(place / "git" / ".git" / "index")
     done = repo(*REBASE, "--onto", aim, base)
     return done.seconds, repo.tree_of("HEAD") or ""
+
+
+def settle(index: Path) -> None:
+    """Let a fresh checkout look two seconds old: git reads files again that are as young as its index."""
+    now = index.stat().st_mtime
+    os.utime(index, (now + 2, now + 2))
 
 
 def library(place: Path, aim: str) -> Answer:

@@ -7,7 +7,7 @@ from statistics import median
 from ci.outcome import JsonValue
 
 GIT, LIBRARY, COMMAND = "git", "library", "command"
-NAMES = {GIT: "git rebase", LIBRARY: "our library", COMMAND: "our command"}
+NAMES = {GIT: "git", LIBRARY: "library", COMMAND: "command"}
 HEADINGS = ("patches", "who", "seconds", "times git", "ms/patch", "MiB")
 
 
@@ -65,7 +65,7 @@ def _row(samples: Samples, count: int, who: str) -> tuple[str, ...]:
     return (
         str(count),
         NAMES[who],
-        f"{seconds(rounds):.3f} ({took[0]:.3f}-{took[-1]:.3f})",
+        f"{seconds(rounds):.3f} ({took[0]:.2f}-{took[-1]:.2f})",
         "" if who == GIT else f"{ratio(samples, count, who):.2f} ({by_round[0]:.2f}-{by_round[-1]:.2f})",
         f"{seconds(rounds) / count * 1000:.1f}",
         f"{max(sample.peak_kib for sample in rounds) / 1024:.0f}",

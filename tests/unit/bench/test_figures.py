@@ -46,8 +46,8 @@ def test_no_tree_at_all_is_not_the_same_tree() -> None:
 
 def test_the_table_shows_the_spread_by_round() -> None:
     rows = table(samples())
-    assert rows[0] == ("10", "git rebase", "2.000 (1.000-3.000)", "", "200.0", "2")
-    assert rows[1] == ("10", "our library", "0.500 (0.400-0.600)", "4.00 (2.00-7.50)", "50.0", "2")
+    assert rows[0] == ("10", "git", "2.000 (1.00-3.00)", "", "200.0", "2")
+    assert rows[1] == ("10", "library", "0.500 (0.40-0.60)", "4.00 (2.00-7.50)", "50.0", "2")
 
 
 def test_growth_is_the_cost_of_one_more_patch() -> None:
