@@ -1,25 +1,29 @@
 """What must hold for every generated history, with plain git as the oracle. Each law raises AssertionError."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import fsdecode
 from pathlib import Path
+from typing import TypeAlias
 
 from ci.errors import SeriesProblem
 from ci.git import Git
-from ci.series.conflict import PARTLY_UPSTREAM, SWALLOWED, Conflict
+from ci.series.conflict import SWALLOWED, Conflict
 from ci.series.export import export_commits
 from ci.series.fold import Decisions
 from ci.series.importing import import_series
 from ci.series.order import Series, load_series
 from ci.series.patch import read_mail
 from ci.series.replay import rebase
-from ci.series.results import Absorbed, Applied, CommitOf, Counts, Rebased, Result, Stopped
+from ci.series.results import Absorbed, Applied, CommitOf, Counts, Result
 from ci.series.workshop import workshop
 from ci.upstream.tags import BuildTag
 from tests.helpers.generated import AIM
 from tests.helpers.generated_repository import Built
-from tests.helpers.git_reference import AmFailure, ReferenceRebase, git_am, git_rebase
+from tests.helpers.git_reference import AmFailure, ReferenceConflict, git_am, git_rebase_skipping
+
+Steps: TypeAlias = tuple[str | ReferenceConflict, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +94,9 @@ def check_import(built: Built, place: Path) -> None:
     made = Git(path=place / "am-first")
     assert _trees(made, commits) == _trees(built.git, built.commits)
     again = _exported(made, series, commits, place)
-    second = load_series(_saved(series, again, place / "second"))
-    commits = _imported(built, second, again, place / "am-second")
-    assert _exported(Git(path=place / "am-second"), second, commits, place) == again, (
+    second = git_am(built.git, built.base, again, place / "am-second")
+    assert not isinstance(second, AmFailure), second
+    assert _exported(Git(path=place / "am-second"), series, second, place) == again, (
         "a second round changes the export"
     )
 
@@ -120,7 +124,7 @@ def _import_or_refusal(built: Built, series: Series) -> tuple[str, ...] | str:
 
 
 def _trees(git: Git, commits: Sequence[str]) -> tuple[str, ...]:
-    return tuple(git("rev-parse", *(f"{commit}^{{tree}}" for commit in commits)).text.split())
+    return tuple(git("rev-parse", *(f"{commit}^{{tree}}" for commit in commits)).text.split()) if commits else ()
 
 
 def _exported(git: Git, series: Series, commits: Sequence[str], place: Path) -> tuple[bytes, ...]:
@@ -128,21 +132,11 @@ def _exported(git: Git, series: Series, commits: Sequence[str], place: Path) -> 
     return export_commits(git, named, work=place)
 
 
-def _saved(series: Series, raws: Sequence[bytes], patches_dir: Path) -> Path:
-    old = series.patches[0].path.parent
-    patches_dir.mkdir()
-    for name in ("series", "base.toml"):
-        (patches_dir / name).write_bytes((old / name).read_bytes())
-    for name, raw in zip(series.ids, raws, strict=True):
-        (patches_dir / f"{name}.patch").write_bytes(raw)
-    return patches_dir
-
-
 # rebase -----------------------------------------------------------------------------------------------------------
 
 
 def check_rebase(built: Built, place: Path) -> Seen:
-    """Each tree is that of `git rebase` up to its first conflict, which is ours too, in the same paths.
+    """Patch by patch what `git rebase` (with `--skip` at a conflict) makes of it: the tree, or the paths in conflict.
 
     Parts that upstream landed are accepted: git merges those without a word, and only merges are compared here.
     """
@@ -153,37 +147,39 @@ def check_rebase(built: Built, place: Path) -> Seen:
     except SeriesProblem:
         assert not _imported(built, series, built.raws, place / "am")
         return Seen(refused=1)
-    theirs = git_rebase(built.git, built.commits, built.aim, place / "rebase")
-    _same_trees(built, ours.results, theirs)
-    _same_conflict(ours, theirs)
+    theirs = git_rebase_skipping(built.git, built.commits, built.aim, place / "rebase")
+    _same_kinds(ours.results, theirs, built.git.tree_of(built.aim))
+    _same_trees(built.git, ours.results, theirs)
     return _seen(ours.results, ours.counts)
 
 
-def _same_trees(built: Built, ours: Sequence[Result], theirs: ReferenceRebase) -> None:
-    tips = [built.aim]
-    for number, result in enumerate(ours[: len(theirs.trees)]):
-        clean = isinstance(result, Applied | Absorbed) or _is_swallowed(result)
-        assert clean, f"patch {number} is clean for git: {result}"
-        tips.append(result.commit if isinstance(result, Applied) else tips[-1])
-    trees = _trees(built.git, tips)[1:]
-    assert trees == theirs.trees, f"{trees}, git rebase makes {theirs.trees}"
+def _same_kinds(ours: Sequence[Result], theirs: Steps, before: str | None) -> None:
+    """Conflicts in the same paths; what we call absorbed changes nothing for git either."""
+    for number, (result, step) in enumerate(zip(ours, theirs, strict=True)):
+        if isinstance(step, ReferenceConflict):
+            assert isinstance(result, Conflict), f"patch {number} conflicts for git: {step.said}"
+            paths = tuple(sorted(path.path for path in result.paths))
+            assert paths == step.paths, f"patch {number}: {paths}, for git {step.paths}: {step.said}"
+        else:
+            kept = isinstance(result, Applied)
+            assert kept or isinstance(result, Absorbed) or _is_swallowed(result), f"patch {number}: {result}"
+            assert kept or step == before, f"patch {number} changes something for git: {result}"
+            before = step
+
+
+def _same_trees(git: Git, ours: Sequence[Result], theirs: Steps) -> None:
+    """Equal trees as far as our commits are in the history: up to the first conflict."""
+    clean = list(itertools.takewhile(lambda result: not isinstance(result, Conflict), ours))
+    pairs = [
+        (result.commit, step) for result, step in zip(clean, theirs, strict=False) if isinstance(result, Applied)
+    ]
+    trees = _trees(git, [commit for commit, _ in pairs])
+    assert trees == tuple(step for _, step in pairs), f"{trees}, git rebase makes {theirs}"
 
 
 def _is_swallowed(result: Result) -> bool:
     """A patch of which nothing is left, though upstream has not got it: git keeps it empty, we ask."""
     return isinstance(result, Conflict) and {path.kind for path in result.paths} == {SWALLOWED}
-
-
-def _same_conflict(ours: Rebased | Stopped, theirs: ReferenceRebase) -> None:
-    if theirs.conflict is None:
-        assert isinstance(ours, Rebased) or all(_is_swallowed(conflict) for conflict in ours.conflicts), ours
-        return
-    assert isinstance(ours, Stopped), f"git conflicts at patch {theirs.conflict.index}: {theirs.conflict.said}"
-    first = ours.results[theirs.conflict.index]
-    assert isinstance(first, Conflict), f"git conflicts at patch {theirs.conflict.index}: {theirs.conflict.said}"
-    assert PARTLY_UPSTREAM not in {path.kind for path in first.paths}
-    paths = tuple(sorted(path.path for path in first.paths))
-    assert paths == theirs.conflict.paths, f"{paths} != {theirs.conflict.paths}: {theirs.conflict.said}"
 
 
 def _seen(results: Sequence[Result], counts: Counts) -> Seen:
