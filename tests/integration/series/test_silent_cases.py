@@ -138,6 +138,11 @@ CONFLICTS: Mapping[str, tuple[Side, Patch, Side]] = {
     "new file in a folder that is a file upstream": ({}, {"d/x": LINES}, {"d": LINES}),
     "deletion of a file whose last line changed": ({"f": LINES}, {"f": None}, {"f": changed(LINES, 40)}),
     "upstream empties the file": ({"f": LINES}, {"f": changed(LINES, 3)}, {"f": b""}),
+    "file to link, upstream changes the file": (
+        {"f": LINES},
+        {"f": Entry(b"other", "120000")},
+        {"f": changed(LINES, 3)},
+    ),
     "both point the link elsewhere": (
         {"f": Entry(b"a", "120000")},
         {"f": Entry(b"b", "120000")},
