@@ -1,7 +1,10 @@
 """How git writes down trees and objects: modes, the listing of a tree, the answer of `git cat-file --batch`."""
 
+import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from ci.errors import SourceTreeProblem
@@ -70,18 +73,33 @@ Entries: TypeAlias = Mapping[bytes, Entry]
 """A tree object: entries by name (one path component, as bytes)."""
 
 
+_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
+
+
+@lru_cache(1 << 16)
+def _entry(mode: bytes, raw_id: bytes) -> Entry:
+    """Trees of one history repeat almost all of their entries."""
+    return Entry(mode.decode("ascii"), raw_id.hex())
+
+
+@lru_cache(1 << 16)
+def _rendered(entry: Entry) -> tuple[bytes, bytes]:
+    return b"%b " % entry.mode.encode(), b"\0%b" % bytes.fromhex(entry.id)
+
+
 def parse_tree(raw: bytes) -> dict[bytes, Entry]:
-    """The entries of a tree object: `<mode> <name>`, NUL, 20 bytes of id, again and again."""
-    found: dict[bytes, Entry] = {}
-    at = 0
-    while at < len(raw):
-        blank, nul = raw.index(b" ", at), raw.index(b"\0", at)
-        found[raw[blank + 1 : nul]] = Entry(raw[at:blank].decode("ascii"), raw[nul + 1 : nul + 21].hex())
-        at = nul + 21
-    return found
+    """The entries of a tree object, in its order: `<mode> <name>`, NUL, 20 bytes of id, again and again."""
+    return {name: _entry(mode, raw_id) for mode, name, raw_id in _ENTRY.findall(raw)}
 
 
 def render_tree(entries: Entries) -> bytes:
     """The tree object of some entries; inverse of `parse_tree`. git sorts a folder as if its name had a slash."""
-    ordered = sorted(entries.items(), key=lambda item: item[0] + b"/" if item[1].is_tree else item[0])
-    return b"".join(b"%b %b\0%b" % (entry.mode.encode(), name, bytes.fromhex(entry.id)) for name, entry in ordered)
+    named = [(name + b"/" if entry.mode == FOLDER else name, name, entry) for name, entry in entries.items()]
+    named.sort()
+    parts = ((name, _rendered(entry)) for _, name, entry in named)
+    return b"".join(part for name, (mode, raw_id) in parts for part in (mode, name, raw_id))
+
+
+def object_id(kind: str, data: bytes) -> str:
+    """Git's id of an object: SHA-1 over `<kind> <size>`, NUL, content."""
+    return hashlib.sha1(b"%b %d\0%b" % (kind.encode(), len(data), data), usedforsecurity=False).hexdigest()

@@ -70,7 +70,7 @@ def export_queue(git: Git, series: Series, *, work: Path) -> Mapping[str, bytes]
         if isinstance(commits, Conflict):
             return commits
         pairs = zip(series.patches, commits, strict=True)
-        return {patch.path.name: shop.repo(*FORMAT, commit).stdout for patch, commit in pairs}
+        return {patch.path.name: shop.repo(*FORMAT, shop.objects.visible(commit)).stdout for patch, commit in pairs}
 
 
 def first_queue(base: BaseTag, patches: Mapping[str, bytes]) -> Mapping[str, bytes]:

@@ -98,6 +98,11 @@ class Fold:
                 stopped_at = stopped_at or (tip, picked)
         return Replayed(head=tip, results=tuple(results), counts=counts, stopped_at=stopped_at)
 
+    def foresee(self, commits: Sequence[str]) -> None:
+        """Merge beforehand, and together, what the series will need on some builds; it changes no answer."""
+        patches = [self._sides(number) for number in range(len(self.imported))]
+        self.picker.foresee(patches, [self.shop.tree_of(commit) for commit in commits])
+
     def alone(self, number: int, build: BuildTag, commit: str) -> Result:
         """Put one patch onto a build without its predecessors."""
         return self._step(self.series.patches[number], number, commit, build, commit)[0]

@@ -1,13 +1,14 @@
 """One patch onto one tip: splice what one side left alone, let git merge the rest, count both."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import fsdecode
 
 from ci.gittree import SUBMODULE, Entries, Entry
 from ci.series.lost import Lines, lost_lines, lost_nets
 from ci.series.merge_answer import Merged
 from ci.series.results import Counts
+from ci.series.texts import Chain, Link, MergedTexts, Texts
 from ci.series.threeway import Path, Plan, Text, Touched, find, joined, plan, touched
 from ci.series.workshop import Workshop
 
@@ -46,7 +47,9 @@ class Picker:
 
     def __init__(self, shop: Workshop) -> None:
         self._shop = shop
+        self._texts = Texts(self._merge_entries, shop.read)
         self._known: dict[tuple[str, str, str], Picked] = {}
+        self._files: dict[tuple[str, str], tuple[Touched, ...]] = {}
 
     def pick(self, base: str, ours: str, theirs: str) -> Picked:
         """Put the difference from `base` to `theirs` (trees) onto the tree `ours`."""
@@ -55,66 +58,58 @@ class Picker:
             self._known[key] = self._picked(base, ours, theirs)
         return self._known[key]
 
+    def foresee(self, patches: Sequence[tuple[str, str]], tips: Sequence[str]) -> None:
+        """Merge beforehand, and together, what these patches (trees before and after) meet on some tips."""
+        links: dict[Path, list[Link]] = {}
+        for before, after in patches:
+            for file in self._touched(before, after):
+                if file.base and file.theirs and file.base.is_file and file.theirs.is_file:
+                    links.setdefault(file.path, []).append(Link(base=file.base, theirs=file.theirs))
+        met = ((find(self._shop.read, tip, path), chain) for tip in tips for path, chain in links.items())
+        self._texts.foresee(Chain(ours=ours, links=tuple(chain)) for ours, chain in met if ours and ours.is_file)
+
+    def _touched(self, before: str, after: str) -> tuple[Touched, ...]:
+        if (before, after) not in self._files:
+            self._files[before, after] = tuple(touched(self._shop.read, before, after))
+        return self._files[before, after]
+
     def _picked(self, base: str, ours: str, theirs: str) -> Picked:
-        todo = plan(self._shop.read, base, ours, theirs)
+        todo = plan(self._shop.read, base, ours, theirs, self._touched(base, theirs))
         if todo.structural:
             return self._whole(base, ours, theirs)
-        merged = self._merge_texts(todo.texts) if todo.texts else None
-        if merged is not None and not merged.clean:
-            return self._clash(ours, todo, merged)
-        return self._spliced(ours, todo, merged)
+        merged = self._texts.merge(todo.texts)
+        tree = self._shop.changed_tree(ours, {**todo.splices, **merged.entries})
+        return self._clash(todo, merged, tree) if merged.answer else self._spliced(todo, merged, tree)
 
-    def _merge_texts(self, texts: Sequence[Text]) -> Merged:
-        """Merge some files under numbers for names: a name has no say in how a text is merged."""
-        names = [b"%d" % number for number in range(len(texts))]
-        base = self._commit(dict(zip(names, (text.base for text in texts), strict=True)))
-        ours = self._commit(dict(zip(names, (text.ours for text in texts), strict=True)), base)
-        theirs = self._commit(dict(zip(names, (text.theirs for text in texts), strict=True)), base)
-        return self._shop.merger.merge(ours, theirs)
+    def _merge_entries(self, base: Entries, ours: Entries, theirs: Entries) -> Merged:
+        root = self._shop.synthetic_commit(self._shop.objects.write_tree(base))
+        sides = (self._shop.synthetic_commit(self._shop.objects.write_tree(side), root) for side in (ours, theirs))
+        return self._shop.merger.merge(*sides)
 
-    def _commit(self, entries: Mapping[bytes, Entry], *parents: str) -> str:
-        return self._shop.synthetic_commit(self._shop.objects.write_tree(entries), *parents)
-
-    def _spliced(self, ours: str, todo: Plan, merged: Merged | None) -> Picked:
-        entries = self._shop.read(merged.tree) if merged else {}
-        results = _by_path(todo.texts, entries)
-        unchanged = [text.path for text in todo.texts if results[text.path] == text.ours]
+    def _spliced(self, todo: Plan, merged: MergedTexts, tree: str) -> Picked:
+        unchanged = sum(merged.entries[text.path] == text.ours for text in todo.texts)
         return Picked(
-            tree=self._shop.changed_tree(ours, {**todo.splices, **results}),
+            tree=tree,
             counts=Counts(
                 spliced=len(todo.splices),
-                merged=len(todo.texts) - len(unchanged),
-                absorbed=len(todo.same) + len(unchanged),
+                merged=len(todo.texts) - unchanged,
+                absorbed=len(todo.same) + unchanged,
             ),
-            lost=self._lost(todo, results),
+            lost=self._lost(todo, merged.entries),
         )
 
-    def _clash(self, ours: str, todo: Plan, merged: Merged) -> Picked:
-        numbered = {b"%d" % number: text for number, text in enumerate(todo.texts)}
-        real = {name: joined(text.path) for name, text in numbered.items()}
-        stages = tuple(replace(stage, path=real[stage.path]) for stage in merged.stages)
-        notes = tuple(
-            replace(
-                note,
-                paths=tuple(real[path] for path in note.paths),
-                text=f"{note.text.partition(':')[0]}: {', '.join(fsdecode(real[path]) for path in note.paths)}",
-            )
-            for note in merged.notes
-            if note.is_conflict
-        )
-        in_conflict = {stage.path for stage in merged.stages}
-        entries = self._shop.read(merged.tree)
+    def _clash(self, todo: Plan, merged: MergedTexts, tree: str) -> Picked:
         return Picked(
             tree=None,
-            merged=replace(merged, stages=stages, notes=notes),
-            half_tree=self._shop.changed_tree(ours, {**todo.splices, **_by_path(todo.texts, entries)}),
-            half_merged={real[name]: entries[name].id for name in in_conflict},
-            texts=tuple(numbered[name] for name in sorted(in_conflict)),
+            merged=merged.answer,
+            half_tree=tree,
+            half_merged={joined(text.path): merged.entries[text.path].id for text in merged.conflicts},
+            texts=merged.conflicts,
             counts=Counts(
                 spliced=len(todo.splices),
                 absorbed=len(todo.same),
-                merged=len(todo.texts) - len(in_conflict),
-                conflicted=len(in_conflict),
+                merged=len(todo.texts) - len(merged.conflicts),
+                conflicted=len(merged.conflicts),
             ),
         )
 
@@ -122,7 +117,7 @@ class Picker:
         root = self._shop.synthetic_commit(base)
         sides = (self._shop.synthetic_commit(tree, root) for tree in (ours, theirs))
         merged = self._shop.merger.merge(*sides)
-        files = tuple(touched(self._shop.read, base, theirs))
+        files = self._touched(base, theirs)
         in_conflict = {stage.path for stage in merged.stages}
         counts = _counted(files, {file.path: find(self._shop.read, ours, file.path) for file in files}, in_conflict)
         if merged.clean:
@@ -139,9 +134,16 @@ class Picker:
         )
 
     def _lost(self, todo: Plan, results: Mapping[Path, Entry]) -> dict[str, tuple[bytes, ...]]:
-        wanted = [(_name(text.path), self._lines(text.base, text.theirs)) for text in todo.texts]
-        kept = [self._lines(text.ours, results[text.path]) for text in todo.texts]
+        wanted, kept = [], []
+        for text in todo.texts:
+            result = results[text.path]
+            if self._change(text.base, text.theirs) != self._change(text.ours, result):
+                wanted.append((_name(text.path), self._lines(text.base, text.theirs)))
+                kept.append(self._lines(text.ours, result))
         return {**{_name(path): (WHOLE_CHANGE,) for path in todo.same}, **lost_lines(wanted, kept)}
+
+    def _change(self, old: Entry, new: Entry) -> tuple[bytes, bytes]:
+        return self._shop.objects.change(old.id, new.id)
 
     def _lost_anywhere(self, wanted: Iterable[Touched], kept: Iterable[Touched]) -> dict[str, tuple[bytes, ...]]:
         """The same where git merged whole trees: files may have moved."""
@@ -153,11 +155,6 @@ class Picker:
     def _lines(self, old: Entry | None, new: Entry | None) -> Lines:
         ids = (None if entry is None or entry.mode == SUBMODULE else entry.id for entry in (old, new))
         return self._shop.objects.changed_lines(*ids)
-
-
-def _by_path(texts: Sequence[Text], entries: Entries) -> dict[Path, Entry]:
-    """What the merge under numbers made of each file."""
-    return {text.path: entries[b"%d" % number] for number, text in enumerate(texts)}
 
 
 def _texts_of(merged: Merged) -> tuple[Text, ...]:

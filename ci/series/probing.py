@@ -56,6 +56,7 @@ def matrix_of(
 
 def _matrix(fold: Fold, builds: Builds, progress: Progress) -> Matrix:
     together, alone = [], []
+    fold.foresee([commit for _, commit in builds])
     for number, (build, commit) in enumerate(builds):
         progress(number, len(builds), f"the series on {build}")
         together.append(_cells(fold.onto(build, commit).results))
@@ -78,6 +79,7 @@ def with_origins(fold: Fold, results: Sequence[Result], builds: Builds, progress
     if not any(isinstance(result, Conflict | Absorbed) for result in results):
         return tuple(results)
     columns = []
+    fold.foresee([commit for _, commit in builds])
     for number, (build, commit) in enumerate(builds[:-1]):
         progress(number, len(builds), f"since when: {build}")
         columns.append(_cells(fold.onto(build, commit).results))

@@ -16,7 +16,6 @@ from ci.series.order import BaseTag, Series
 from ci.series.probing import with_origins
 from ci.series.resolutions import Store
 from ci.series.results import Rebased, Stopped
-from ci.series.scratch import hand_over
 from ci.series.workshop import workshop
 from ci.upstream.tags import BuildTag, build_tags
 
@@ -66,14 +65,15 @@ def rebase(
             decisions=decisions,
             resolutions=resolutions,
         )
+        fold.foresee([onto_commit])
         replayed = fold.onto(onto, onto_commit, progress)
         results = with_origins(fold, replayed.results, builds_between(git, series.base.tag, onto), progress)
         if replayed.stopped_at:
             for commit in replayed.stopped_at:
-                hand_over(shop.repo, git, commit)
+                shop.hand_over(git, commit)
             tip, picked = replayed.stopped_at
             return Stopped(onto=onto, results=results, tip=tip, picked=picked, counts=replayed.counts)
-        hand_over(shop.repo, git, replayed.head)
+        shop.hand_over(git, replayed.head)
         return Rebased(
             onto=onto,
             onto_commit=onto_commit,

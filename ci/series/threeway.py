@@ -6,7 +6,7 @@ changed a file that all three have, git merges the texts. Everything else (a sid
 a folder that went) may have to do with renames, which only the whole trees can tell: then git merges those.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -81,13 +81,21 @@ def _leaf(entry: Entry | None) -> Entry | None:
     return None if entry is None or entry.is_tree else entry
 
 
-def plan(read: Reader, base: str, ours: str, theirs: str) -> Plan:
-    """Sort the files of a patch by what they need."""
+def plan(read: Reader, base: str, ours: str, theirs: str, files: Iterable[Touched]) -> Plan:
+    """Sort the files of a patch by what they need.
+
+    Args:
+        read: reads trees.
+        base: the tree that the patch was made on.
+        ours: the tip's.
+        theirs: the patch's.
+        files: those in which `base` and `theirs` differ (`touched`).
+    """
     splices: dict[Path, Entry | None] = {}
     same: list[Path] = []
     texts: list[Text] = []
     structural: list[Path] = []
-    for file in touched(read, base, theirs):
+    for file in files:
         tip = find(read, ours, file.path)
         if file.base and file.theirs and tip and not tip.is_tree:
             if tip == file.base:

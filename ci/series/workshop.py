@@ -11,8 +11,14 @@ from pathlib import Path
 from ci.git import EPOCH, IDENTITY_EMAIL, IDENTITY_NAME, Git
 from ci.series.merging import Merger
 from ci.series.objects import Objects
+from ci.series.packing import pack_stream
 from ci.series.scratch import scratch_repository
 from ci.series.threeway import Changes, Reader, graft
+
+FEW = ("unpack-objects", "-q", "--strict")
+MANY = ("index-pack", "--stdin", "--strict")
+UNPACK_LIMIT = 100
+"""Objects that git, too, keeps as files of their own (fetch.unpackLimit)."""
 
 _PERSON = f"{IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}"
 
@@ -23,6 +29,7 @@ class Workshop:
 
     repo: Git
     objects: Objects
+    history: Objects
     merger: Merger
 
     @property
@@ -36,13 +43,20 @@ class Workshop:
         return self.objects.write_tree({}) if made is None else made
 
     def synthetic_commit(self, tree: str, *parents: str) -> str:
-        """A commit that only serves a merge."""
+        """A commit that only serves git, who sees it."""
         links = "".join(f"parent {parent}\n" for parent in parents)
-        return self.objects.write_commit(f"tree {tree}\n{links}author {_PERSON}\ncommitter {_PERSON}\n\n-\n".encode())
+        raw = f"tree {tree}\n{links}author {_PERSON}\ncommitter {_PERSON}\n\n-\n".encode()
+        return self.objects.visible(self.objects.write_commit(raw))
+
+    def hand_over(self, git: Git, commit: str) -> None:
+        """Copy a commit and what it needs into the history, as objects without a name; git checks each of them."""
+        missing = self.objects.missing_in(self.history, commit)
+        if missing:
+            git(*(FEW if len(missing) < UNPACK_LIMIT else MANY), stdin=pack_stream(missing))
 
     def tree_of(self, commit: str) -> str:
         """The tree of a commit."""
-        return header(self.objects.commit(commit), b"tree")[0]
+        return self.objects.tree_of(commit)
 
     def parents_of(self, commit: str) -> tuple[str, ...]:
         """The parents of a commit."""
@@ -75,4 +89,4 @@ def workshop(git: Git, work: Path) -> Iterator[Workshop]:
         Busy: another rebase or export works in `work`.
     """
     with scratch_repository(git, work) as repo, Merger(repo) as merger:
-        yield Workshop(repo=repo, objects=Objects(repo.path / ".git" / "objects"), merger=merger)
+        yield Workshop(repo=repo, objects=Objects.of(repo), history=Objects.of(git), merger=merger)
