@@ -11,7 +11,7 @@ from invoke.tasks import task
 from ci.console import Console
 from ci.errors import EXIT_DEFECT, EXIT_OK, EnvironmentProblem, Interrupted, SpeedforkError, UsageProblem
 from ci.home import Home
-from ci.verbs import measure, pipeline, publish, rebase, series, upstream
+from ci.verbs import measure, pipeline, publish, rebase, rebase_words, series, upstream
 
 CHECKOUT = Path(__file__).parent
 DISK = "check that SPEEDFORK_HOME is a folder that can be written, then run the command again"
@@ -133,7 +133,7 @@ def rebase_upstream(
 
     A conflict is exit code 3: it names patch, sides and the build that caused it, and opens a worktree for you.
     """
-    asked = rebase.Request(
+    asked = rebase_words.Request(
         onto=onto,
         dry_run=dry_run,
         matrix=matrix,

@@ -41,6 +41,8 @@ FORMAT = (
     "--subject-prefix=PATCH",
 )
 
+NOTHING: Mapping[str, bytes] = {}
+
 
 def export_commits(git: Git, commits: Sequence[CommitOf], *, work: Path) -> tuple[bytes, ...]:
     """The patch file of each commit.
@@ -125,6 +127,7 @@ def write_series(
     rebased: Rebased,
     exported: Sequence[bytes],
     *,
+    beside: Mapping[str, bytes] = NOTHING,
     seen: str | None = None,
 ) -> None:
     """Put a rebased series into the queue, whole across a kill (`ci.series.queue`).
@@ -135,6 +138,7 @@ def write_series(
         series: the patches as they were.
         rebased: the series on the aim.
         exported: the patch files of its commits.
+        beside: further files of the queue, by name.
         seen: `queue_digest` of the queue that `series` was read from.
 
     Raises:
@@ -147,4 +151,5 @@ def write_series(
             hint=f"use upstream {rebased.onto} as it is, or add a patch to patches/",
         )
     onto_tree = git.tree_of(rebased.onto_commit) or ""
-    replace_queue(patches_dir, new_queue(series, rebased, exported, onto_tree=onto_tree), seen=seen)
+    queue = new_queue(series, rebased, exported, onto_tree=onto_tree)
+    replace_queue(patches_dir, {**queue, **beside}, seen=seen)

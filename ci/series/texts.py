@@ -38,7 +38,7 @@ class Chain:
 
 @dataclass(frozen=True, kw_only=True)
 class MergedTexts:
-    """The entry of each file; where git left markers in it, it is one of `conflicts`, and `answer` is what git said."""
+    """The entry of each file; those in which git left markers are in `conflicts`, and `answer` is what git said."""
 
     entries: Mapping[Path, Entry]
     conflicts: tuple[Text, ...] = ()

@@ -1,6 +1,7 @@
 """Move the series from its base onto the aim, in the history; `patches/` stays as it is."""
 
 from ci.config import Model
+from ci.digest import sha256_bytes
 from ci.errors import SeriesConflict, SeriesProblem
 from ci.git import Git
 from ci.home import Home
@@ -10,14 +11,16 @@ from ci.series import replay
 from ci.series.fold import UNDECIDED, Decisions
 from ci.series.order import Series, load_series
 from ci.series.patch import Patch
+from ci.series.pending import load_pending, pending_toml
 from ci.series.resolutions import FOLDER, load_store
 from ci.series.results import Absorbed, Applied, Rebased, Skipped, Stopped
 from ci.stage import Context, Outcome, Stage, StageResult
 from ci.stages import values
+from ci.stages.drift import drift_entries
 from ci.stages.values import Carried, Synced
 from ci.upstream.tags import BuildTag
 
-ENGINE = 2
+ENGINE = 3
 """Raise it when the same series on the same builds would be replayed otherwise."""
 
 
@@ -97,6 +100,7 @@ def plan(context: Context) -> JsonMap:
         "onto": synced.onto,
         "onto_tree": synced.onto_tree,
         "resolutions": load_store(context.home.patches / FOLDER).digest,
+        "pending_drift": sha256_bytes(pending_toml(load_pending(context.home.patches))),
     }
 
 
@@ -115,7 +119,17 @@ def run(context: Context) -> StageResult:
         head=rebased.head,
         tree=rebased.tree,
         patches=carried(series, rebased),
+        drift=drift_entries(
+            git,
+            series,
+            onto,
+            applied=[commit.patch_id for commit in rebased.commits],
+            patches_dir=context.home.patches,
+        ),
     )
+    for entry in value.drift:
+        if not entry.acknowledged:
+            context.console.say(f"drift: {entry.patch}: {entry.place}: {entry.why}; parity must pass")
     return StageResult(value=value)
 
 

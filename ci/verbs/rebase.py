@@ -8,50 +8,27 @@ from ci.errors import EXIT_OK, EnvironmentProblem, RebaseInProgress, SeriesConfl
 from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
-from ci.outcome import JsonMap
 from ci.series.collecting import Collected, collect
 from ci.series.culprit import next_to_look_at
+from ci.series.drifting import find_drift
 from ci.series.export import export_commits, write_series
 from ci.series.fold import Decisions, Settled
 from ci.series.order import Series, load_series
+from ci.series.pending import PENDING, load_pending, merge_pending, pending_toml
 from ci.series.queue import queue_digest
 from ci.series.rebase_state import State, abort, load_state, refuse_in_progress, require_state
 from ci.series.resolutions import FOLDER, load_store
 from ci.series.results import Rebased, Stopped
-from ci.series.review import Review, review
+from ci.series.review import review
 from ci.series.worktree import instructions, open_worktree
 from ci.stage import Context, Options
-from ci.stages.rebase import attempted, branch_of, carried, release_of, stopped
+from ci.stages.rebase import attempted, branch_of, stopped
 from ci.stages.sync import aim, check_base, snapshot_source
 from ci.suggest import did_you_mean
 from ci.upstream.snapshot import SnapshotSource
 from ci.upstream.tags import BuildTag
 from ci.verbs import matrix
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What the command line asked for; `go_on` is `--continue`."""
-
-    onto: str = ""
-    dry_run: bool = False
-    matrix: bool = False
-    accept_partial: tuple[str, ...] = ()
-    go_on: bool = False
-    abort: bool = False
-    skip: tuple[str, ...] = ()
-
-    @property
-    def decides(self) -> bool:
-        """Whether it says something about single patches that a waiting move can go on with."""
-        return bool(self.skip or self.accept_partial) and not self.dry_run
-
-    @property
-    def command(self) -> str:
-        """The rebase as typed, without `--dry-run`."""
-        onto = f" --onto {self.onto}" if self.onto else ""
-        accepted = "".join(f" --accept-partial {name}" for name in self.accept_partial)
-        return f"invoke rebase-upstream{onto}{accepted}{''.join(f' --skip {name}' for name in self.skip)}"
+from ci.verbs.rebase_words import Found, Request, show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,11 +205,23 @@ def move(home: Home, console: Console, going: Move, asked: Request) -> int:
     if isinstance(result, Stopped):
         raise handed_over(home, source.git, going, result, asked)
     exported = export_commits(source.git, result.commits, work=home.work / "rebase")
-    reviews = review(source.git, going.series, result, exported)
+    found = looked_at(home, source.git, going, result, exported)
     if not asked.dry_run:
-        finish(home, source.git, going, result, exported)
-    show(home, console, going, result, reviews, asked)
+        finish(home, source.git, going, result, exported, found)
+    show(console, going.series, result, found, load_store(home.patches / FOLDER), asked)
     return EXIT_OK
+
+
+def looked_at(home: Home, history: Git, going: Move, rebased: Rebased, exported: Sequence[bytes]) -> Found:
+    """Where the patches went, and what upstream changed under those that stay."""
+    staying = {commit.patch_id for commit in rebased.commits}
+    kept = replace(going.series, patches=tuple(patch for patch in going.series.patches if patch.id in staying))
+    drift = find_drift(history, kept, going.onto)
+    return Found(
+        reviews=review(history, going.series, rebased, exported),
+        drift=drift,
+        pending=merge_pending(load_pending(home.patches), drift, kept, going.onto),
+    )
 
 
 def fetched_between(source: SnapshotSource, console: Console, found: Stopped) -> bool:
@@ -271,67 +260,11 @@ def handed_over(home: Home, history: Git, going: Move, found: Stopped, asked: Re
     return SeriesConflict(error.message, hint=f"{accept}\n{told}" if accept else told)
 
 
-def finish(home: Home, history: Git, going: Move, rebased: Rebased, exported: Sequence[bytes]) -> None:
+def finish(home: Home, history: Git, going: Move, rebased: Rebased, exported: Sequence[bytes], found: Found) -> None:
     """Write the queue, move the branch, forget the state; each step may be repeated after a kill."""
-    write_series(history, home.patches, going.series, rebased, exported, seen=going.queue)
+    pending = pending_toml(found.pending)
+    beside = {PENDING: pending} if pending else {}
+    write_series(history, home.patches, going.series, rebased, exported, beside=beside, seen=going.queue)
     ref = branch_of(str(going.onto))
     history.update_ref(ref, rebased.head, history.commit_of(ref))
     abort(home)
-
-
-def show(
-    home: Home, console: Console, going: Move, rebased: Rebased, reviews: Sequence[Review], asked: Request
-) -> None:
-    """What became of each patch, what to look at, and what to type next."""
-    by_id = {one.patch_id: one for one in reviews}
-    rows = [
-        (one.id, one.words, by_id[one.id].moved_words if one.id in by_id else "", one.subject)
-        for one in carried(going.series, rebased)
-    ]
-    console.table(("patch", "outcome", "where", "subject"), rows, title=f"{going.series.base.tag} to {going.onto}")
-    for one in reviews:
-        for place in one.ambiguous:
-            console.result(f"look at {one.patch_id}: {place.words}")
-        for resolution in one.resolutions:
-            console.result(
-                f"{one.patch_id}: recorded resolution {resolution.conflict_id} was replayed:\n{resolution.diff}"
-            )
-    unused = load_store(home.patches / FOLDER).unused([r.conflict_id for one in reviews for r in one.resolutions])
-    for conflict_id in unused:
-        console.result(f"unused: patches/{FOLDER}/{conflict_id}")
-    command = replace(asked, onto=str(going.onto), dry_run=False).command
-    console.result(closing_words(rebased, command, dry_run=asked.dry_run, moved=going.onto != going.series.base.tag))
-    console.document(document(going, rebased, by_id, unused, dry_run=asked.dry_run))
-
-
-def document(
-    going: Move, rebased: Rebased, reviews: dict[str, Review], unused: Sequence[str], *, dry_run: bool
-) -> JsonMap:
-    """The machine's answer."""
-    patches = [
-        {**one.model_dump(), **(reviews[one.id].to_json() if one.id in reviews else {})}
-        for one in carried(going.series, rebased)
-    ]
-    return {
-        "base": str(going.series.base.tag),
-        "onto": str(going.onto),
-        "release": str(release_of(going.series, going.onto)),
-        "head": rebased.head,
-        "tree": rebased.tree,
-        "patches": patches,
-        "unused_resolutions": list(unused),
-        "dry_run": dry_run,
-    }
-
-
-def closing_words(rebased: Rebased, command: str, *, dry_run: bool, moved: bool) -> str:
-    """What happened, and what to type next."""
-    if dry_run and not moved:
-        return "the series stands on that build already: nothing to do"
-    if dry_run:
-        return f"would give tree {rebased.tree}; nothing was changed. next: {command}"
-    if not moved:
-        return "the series stands on that build already; its files are as an export writes them"
-    return (
-        f"patches/ now stands on {rebased.onto}, tree {rebased.tree}. next: git add -A patches/ && git diff --cached"
-    )

@@ -19,7 +19,7 @@ from ci.series.order import load_series
 from ci.series.resolutions import load_store
 from ci.series.results import CommitOf
 from ci.verbs import rebase
-from ci.verbs.rebase import Request
+from ci.verbs.rebase_words import Request
 from tests.helpers.histories import Past, changed, numbered
 
 LINES = numbered(30)
@@ -105,7 +105,7 @@ def test_a_recorded_resolution_is_replayed_on_another_machine(
     capsys.readouterr()
     assert rebase.rebase(other, Console(), ONTO) == 0
     said = capsys.readouterr().out
-    assert f"recorded resolution {conflict_id} was replayed" in said
+    assert f"a.txt: settled by resolutions/{conflict_id}" in said
     assert "+both" in said
     assert Git(path=other.history).tree_of("refs/heads/speed/b102") == past.git.tree_of("refs/heads/speed/b102")
 

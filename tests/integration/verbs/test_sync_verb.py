@@ -18,7 +18,7 @@ from ci.upstream.snapshot import SnapshotLock
 from ci.upstream.tags import BuildTag
 from ci.verbs import rebase, upstream
 from ci.verbs.pipeline import check_aim
-from ci.verbs.rebase import Request
+from ci.verbs.rebase_words import Request
 from tests.helpers.archives import Member, lock_for, write_archive
 from tests.helpers.histories import Entry, Past
 

@@ -13,7 +13,7 @@ from ci.stages.sync import aim
 from ci.upstream.snapshot import load_lock
 from ci.upstream.tags import BuildTag
 from ci.verbs import rebase, upstream
-from ci.verbs.rebase import Request
+from ci.verbs.rebase_words import Request
 from tests.helpers.histories import Past, changed, numbered
 
 LINES = numbered(30)
