@@ -23,6 +23,9 @@ LOG_EVERY_S = 10.0
 BYTES_FROM = 1_000_000
 """Totals from here on are bytes: no build has that many steps."""
 
+FILE_WIDTH = 160
+"""Columns of a table that goes to a file or a pipe."""
+
 VERDICT_STYLE = {
     "PASS": "green",
     "FAIL": "bold red",
@@ -81,13 +84,20 @@ class Task:
             self._console.print(f"  {self._title}: {line}", markup=False, highlight=False, soft_wrap=True)
 
 
+def _wide(console: RichConsole) -> RichConsole:
+    """A file or pipe has no width of its own: tables keep their words whole there."""
+    if not console.is_terminal:
+        console.width = FILE_WIDTH
+    return console
+
+
 class Console:
     """What commands print through."""
 
     def __init__(self, *, json_output: bool = False, force_terminal: bool | None = None) -> None:
         self.json_output = json_output
-        self._err = RichConsole(stderr=True, force_terminal=force_terminal)
-        self._out = RichConsole(force_terminal=force_terminal)
+        self._err = _wide(RichConsole(stderr=True, force_terminal=force_terminal))
+        self._out = _wide(RichConsole(force_terminal=force_terminal))
 
     def say(self, text: str, *, style: str = "") -> None:
         """Commentary for a person, on standard error."""

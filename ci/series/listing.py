@@ -8,7 +8,7 @@ from ci.digest import sha256_bytes
 from ci.outcome import JsonValue
 from ci.series.patch import Patch, changed_lines, read_mail
 
-HEADINGS = ("id", "feature", "numerics", "targets", "lines", "files", "age", "upstream", "switch")
+HEADINGS = ("id and switch", "feature, numerics", "targets", "lines, files", "age", "upstream")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,16 +23,14 @@ class Listed:
     def row(self) -> tuple[str, ...]:
         """The patch as a line of the table, under `HEADINGS`."""
         trailers = self.patch.trailers
+        files = f"{len(self.patch.files)} file{'s' if len(self.patch.files) > 1 else ''}"
         return (
-            self.patch.id,
-            trailers.feature.value,
-            trailers.numerics.kind.value,
-            " ".join(trailers.targets),
-            f"+{self.added} −{self.removed}",  # noqa: RUF001 - a minus sign, as wide as the plus
-            str(len(self.patch.files)),
+            f"{self.patch.id}\n{trailers.switch or 'no switch'}",
+            f"{trailers.feature}\n{trailers.numerics.kind}",
+            "\n".join(trailers.targets),
+            f"+{self.added} −{self.removed}\n{files}",  # noqa: RUF001 - a minus sign, as wide as the plus
             "?" if self.age_days is None else f"{self.age_days} d",
             f"{trailers.upstream_status.kind} {trailers.upstream_status.detail}".rstrip(),
-            trailers.switch or "",
         )
 
     def to_json(self, *, patch_id: str | None) -> dict[str, JsonValue]:

@@ -16,6 +16,7 @@ from ci.series.export import export_queue, first_queue
 from ci.series.importer import NewPatch, NewQueue, import_range
 from ci.series.listing import HEADINGS, listed
 from ci.series.order import BaseTag, Series, load_series
+from ci.series.pending import load_pending
 from ci.series.queue import SERIES, finish_replacement, queue_digest, replace_queue
 from ci.series.rebase_state import refuse_in_progress
 from ci.series.stale import Stale, stale_files
@@ -40,10 +41,14 @@ def show(home: Home, console: Console) -> int:
     patches = [listed(patch, now=now) for patch in series.patches]
     console.result(base_words(series, state))
     console.table(HEADINGS, [patch.row() for patch in patches], title=f"{len(patches)} speed commit(s)")
+    pending = load_pending(home.patches)
+    for entry in pending:
+        console.result(f"drift to be looked at: {entry.headline}")
     git = Git(path=home.patches)
     console.document(
         {
             "base": base_json(series.base, state),
+            "pending_drift": [entry.headline for entry in pending],
             "digest": series.digest,
             "patches": [patch.to_json(patch_id=stable_id(git, patch.patch.raw)) for patch in patches],
         }

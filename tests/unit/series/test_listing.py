@@ -21,15 +21,12 @@ def patch(raw: bytes = MAIL) -> Patch:
 def test_a_row_has_what_its_heading_says() -> None:
     row = dict(zip(HEADINGS, listed(patch(), now=NOW).row(), strict=True))
     assert row == {
-        "id": "one",
-        "feature": "host-path",
-        "numerics": "bitwise",
-        "targets": "cpu sm75 sm120",
-        "lines": "+1 −1",  # noqa: RUF001 - a minus sign
-        "files": "1",
+        "id and switch": "one\nLLAMA_ARG_SPEED",
+        "feature, numerics": "host-path\nbitwise",
+        "targets": "cpu\nsm75\nsm120",
+        "lines, files": "+1 −1\n1 file",  # noqa: RUF001 - a minus sign
         "age": "30 d",
         "upstream": "Pending",
-        "switch": "LLAMA_ARG_SPEED",
     }
 
 
