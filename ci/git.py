@@ -136,6 +136,13 @@ class Git:
         done = self("for-each-ref", "--format=%(refname:strip=2)", f"refs/tags/{pattern}")
         return tuple(done.text.splitlines())
 
+    def commits_of_tags(self) -> dict[str, str]:
+        """The commit behind each tag that has one, by tag name."""
+        tagged, plain = "%(*objectname) %(*objecttype)", "%(objectname) %(objecttype)"
+        form = f"%(refname:strip=2) %(if)%(*objectname)%(then){tagged}%(else){plain}%(end)"
+        rows = (line.split(" ") for line in self("for-each-ref", f"--format={form}", "refs/tags").text.splitlines())
+        return {name: commit for name, commit, kind in rows if kind == "commit"}
+
     def files_of(self, tree: str) -> tuple[TreeFile, ...]:
         """All files of a revision or tree, submodules included, in git's order.
 

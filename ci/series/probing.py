@@ -76,8 +76,6 @@ def _matrix(fold: Fold, builds: Builds, progress: Progress) -> Matrix:
 
 def with_origins(fold: Fold, results: Sequence[Result], builds: Builds, progress: Progress) -> tuple[Result, ...]:
     """Results on the last of some builds, with the known build since when each conflict and absorption is there."""
-    if not any(isinstance(result, Conflict | Absorbed) for result in results):
-        return tuple(results)
     columns = []
     fold.foresee([commit for _, commit in builds])
     for number, (build, commit) in enumerate(builds[:-1]):

@@ -15,7 +15,7 @@ from ci.series.importing import import_series
 from ci.series.order import BaseTag, Series
 from ci.series.probing import with_origins
 from ci.series.resolutions import Store
-from ci.series.results import Rebased, Stopped
+from ci.series.results import Absorbed, Rebased, Stopped
 from ci.series.workshop import workshop
 from ci.upstream.tags import BuildTag, build_tags
 
@@ -67,7 +67,9 @@ def rebase(
         )
         fold.foresee([onto_commit])
         replayed = fold.onto(onto, onto_commit, progress)
-        results = with_origins(fold, replayed.results, builds_between(git, series.base.tag, onto), progress)
+        results = replayed.results
+        if any(isinstance(result, Conflict | Absorbed) for result in results):
+            results = with_origins(fold, results, builds_between(git, series.base.tag, onto), progress)
         if replayed.stopped_at:
             for commit in replayed.stopped_at:
                 shop.hand_over(git, commit)
@@ -102,8 +104,8 @@ def commit_of_build(git: Git, build: BuildTag) -> str:
 
 def builds_between(git: Git, base: BuildTag, onto: BuildTag) -> tuple[tuple[BuildTag, str], ...]:
     """The builds in the history from the base to the aim, with their commits, ascending."""
-    tags = (tag for tag in build_tags(git.tags()) if base <= tag <= onto)
-    return tuple((tag, commit) for tag in tags if (commit := git.commit_of(tag.ref)))
+    commits = git.commits_of_tags()
+    return tuple((tag, commits[str(tag)]) for tag in build_tags(commits) if base <= tag <= onto)
 
 
 def checked_base(git: Git, base: BaseTag) -> str:

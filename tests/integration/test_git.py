@@ -6,6 +6,7 @@ import pytest
 
 from ci.errors import CommandFailed, UsageProblem
 from ci.git import Git, refuse_dash
+from tests.helpers.histories import Past
 
 
 @pytest.fixture
@@ -79,3 +80,11 @@ def test_names_that_read_as_options_are_refused(bare: Git, name: str) -> None:
 def test_open_bare_opens_an_existing_repository(bare: Git) -> None:
     head = commit(bare, b"x")
     assert Git.open_bare(bare.path).resolve(head) == head
+
+
+def test_each_tag_is_told_with_the_commit_behind_it(tmp_path: Path) -> None:
+    past = Past(tmp_path)
+    plain = past.build("b100", {"f": b"1\n"})
+    past.git("tag", "--annotate", "--message", "said", "b101", plain)
+    past.git("tag", "blob", past.git("rev-parse", "b100:f").text)
+    assert past.git.commits_of_tags() == {"b100": plain, "b101": plain}
