@@ -53,8 +53,7 @@ def edge(invocation: Invocation, json: bool, command: Callable[[Home, Console], 
 def told(console: Console, error: SpeedforkError) -> int:
     """Print an error for people and machines; its exit code."""
     console.error(error)
-    document = {"error": type(error).__name__, "message": error.message, "next": error.hint}
-    console.document({**document, "stages": list(error.done)} if error.done else document)
+    console.document({**error.facts, "error": type(error).__name__, "message": error.message, "next": error.hint})
     return error.exit_code
 
 

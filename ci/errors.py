@@ -31,8 +31,8 @@ class SpeedforkError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = self.advice if hint is None else hint
-        self.done: tuple[object, ...] = ()
-        """What had been finished before, as plain JSON; set by whoever knows."""
+        self.facts: dict[str, object] = {}
+        """What a machine reads beside the words, as plain JSON by name; set by whoever knows."""
 
     def __str__(self) -> str:
         return f"{self.message}\n  next: {self.hint}" if self.hint else self.message

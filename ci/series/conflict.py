@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import fsdecode
 
+from ci.errors import SeriesConflict
+from ci.outcome import JsonValue
 from ci.series.culprit import Culprit
 from ci.series.merge_answer import Merged, Note, Stage
 
@@ -27,6 +29,9 @@ MOVED_ASIDE = re.compile(rb"~[0-9a-f]{40}(?:_\d+)?$")
 
 GIT_CONFLICT = re.compile(r"CONFLICT \(([^)]*)\): ", re.DOTALL)
 
+NO_BLOB = "0" * 40
+"""What git names for a side that it lost track of between renamed folders (`git rebase` itself breaks off there)."""
+
 BlobReader = Callable[[str], bytes]
 """Content of a blob by id."""
 
@@ -42,6 +47,10 @@ class Clash:
     base: str | None
     upstream: str | None
     patch: str | None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Plain JSON form."""
+        return {"line": self.line, "base": self.base, "upstream": self.upstream, "patch": self.patch}
 
     def describe(self, build: str, patch_id: str) -> str:
         """The region with the usual markers, each side named; one text when both sides agree."""
@@ -60,6 +69,10 @@ class PathConflict:
     path: str
     kind: str
     clashes: tuple[Clash, ...] = ()
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Plain JSON form."""
+        return {"path": self.path, "kind": self.kind, "clashes": [clash.to_json() for clash in self.clashes]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +104,20 @@ class Conflict:
                 lines += [f"  at line {clash.line}", clash.describe(self.upon, self.patch_id)]
         return "\n".join(line.rstrip("\n") for line in [*lines, self.said] if line)
 
+    def to_json(self) -> dict[str, JsonValue]:
+        """The conflict for a machine."""
+        return {
+            "id": self.patch_id,
+            "subject": self.subject,
+            "index": self.index,
+            "total": self.total,
+            "upon": self.upon,
+            "paths": [path.to_json() for path in self.paths],
+            "said": self.said,
+            "landed": self.landed,
+            "since": self.since.to_json() if self.since else None,
+        }
+
     def next_step(self, accepted: Sequence[str]) -> str | None:
         """What to do when upstream landed a part of the patch, else None: the usual advice holds.
 
@@ -104,6 +131,19 @@ class Conflict:
             f"invoke rebase-upstream --onto {self.upon}{options}  (when what is left of {self.patch_id} is right by "
             "itself; else adapt the patch in patches/)"
         )
+
+
+def refusal(conflicts: Sequence[Conflict], *, hint: str) -> SeriesConflict:
+    """The error that shows some conflicts, as words and as data."""
+    error = SeriesConflict("\n\n".join(conflict.describe() for conflict in conflicts), hint=hint)
+    error.facts["conflicts"] = [conflict.to_json() for conflict in conflicts]
+    return error
+
+
+def off_base(conflict: Conflict) -> SeriesConflict:
+    """The error of a patch that does not even fit its own base, which is no matter of a move."""
+    name = f"patches/{conflict.patch_id}.patch"
+    return refusal([conflict], hint=f"mend {name}: it does not apply on its own base {conflict.upon}")
 
 
 def _side(text: str | None) -> str:
@@ -137,7 +177,8 @@ def _by_path(stages: Sequence[Stage]) -> dict[bytes, dict[int, str]]:
     """Blob ids by stage (1 base, 2 upstream, 3 patch) of each unmerged path."""
     found: dict[bytes, dict[int, str]] = {}
     for stage in stages:
-        found.setdefault(_true_name(stage.path), {})[stage.number] = stage.blob
+        if stage.blob != NO_BLOB:
+            found.setdefault(_true_name(stage.path), {})[stage.number] = stage.blob
     return found
 
 

@@ -101,8 +101,8 @@ def why(result: Absorbed | Skipped, base: BaseTag) -> str:
     """Why a patch went, in one sentence."""
     if isinstance(result, Skipped):
         return f"Skipped: left out by hand (last carried on {base.tag})."
-    sure = f"; {result.since.words}" if result.since else ""
-    return f"Retired: all of it is in {result.build} (last carried on {base.tag}{sure})."
+    where = result.since.words if result.since else f"in {result.build}"
+    return f"Retired: all of it is {where}; last carried on {base.tag}."
 
 
 def retired(raw: bytes, note: str) -> bytes:

@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from ci.errors import SeriesConflict
 from ci.git import Git
-from ci.series.conflict import PARTLY_UPSTREAM, Conflict
+from ci.series.conflict import PARTLY_UPSTREAM, Conflict, off_base
 from ci.series.culprit import Culprit, culprit
 from ci.series.fold import Fold, Progress
 from ci.series.importing import import_series
@@ -49,7 +48,7 @@ def matrix_of(
     with workshop(git, work) as shop:
         imported = import_series(shop, series, base_commit)
         if isinstance(imported, Conflict):
-            raise SeriesConflict(imported.describe())
+            raise off_base(imported)
         fold = Fold(shop=shop, series=series, imported=imported, base_commit=base_commit, resolutions=resolutions)
         return _matrix(fold, builds, progress)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from ci.files import staged_dir
 from ci.git import IDENTITY_EMAIL, IDENTITY_NAME, SAFE_CONFIG, Git
 from ci.home import Home
+from ci.outcome import JsonValue
 from ci.process import failure_of
 from ci.series import resolutions
 from ci.series.rebase_state import (
@@ -63,6 +64,16 @@ class Worktree:
     state: State
     conflicts: tuple[str, ...]
     resolutions: tuple[Resolution, ...]
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Where to go, for which patch, and which files to settle."""
+        return {
+            "path": str(self.path),
+            "id": self.state.patch_id,
+            "onto": self.state.onto,
+            "edit": list(self.conflicts),
+            "resolved": [resolution.path for resolution in self.resolutions],
+        }
 
 
 def open_worktree(home: Home, history: Git, state: State, *, replaces: bool = False) -> Worktree:

@@ -8,7 +8,7 @@ from ci.home import Home
 from ci.outcome import JsonMap
 from ci.release.version import ReleaseId
 from ci.series import replay
-from ci.series.conflict import Conflict
+from ci.series.conflict import off_base, refusal
 from ci.series.fold import UNDECIDED, Decisions
 from ci.series.order import Series, load_series
 from ci.series.patch import Patch
@@ -72,16 +72,11 @@ def replayed(home: Home, context: Context, series: Series, onto: BuildTag) -> Re
 
 def stopped(found: Stopped, decisions: Decisions = UNDECIDED) -> SeriesConflict:
     """The error that shows every conflict, and what to type for the first one."""
-    told = "\n\n".join(conflict.describe() for conflict in found.conflicts)
     first = found.conflicts[0]
-    return SeriesConflict(told, hint=first.next_step(tuple(decisions.accept_partial)) or way_out(found, first))
-
-
-def way_out(found: Stopped, first: Conflict) -> str:
-    """The next step at a conflict; a patch that does not even fit its own base is no matter of the move."""
     if not found.tip:
-        return f"mend patches/{first.patch_id}.patch: it does not apply on its own base {first.upon}"
-    return f"invoke rebase-upstream --onto {found.onto}  (opens a worktree for {first.patch_id})"
+        return off_base(first)
+    opens = f"invoke rebase-upstream --onto {found.onto}  (opens a worktree for {first.patch_id})"
+    return refusal(found.conflicts, hint=first.next_step(tuple(decisions.accept_partial)) or opens)
 
 
 def carried(series: Series, rebased: Rebased) -> tuple[Carried, ...]:

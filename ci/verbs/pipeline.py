@@ -63,7 +63,8 @@ def run(home: Home, console: Console, request: Request, stages: Sequence[Stage] 
         try:
             context = run_pipeline(stages, context, asked, on_outcome=outcomes.append)
         except SpeedforkError as problem:
-            problem.done = tuple(outcome.to_json() for outcome in outcomes)
+            if outcomes:
+                problem.facts["stages"] = [outcome.to_json() for outcome in outcomes]
             show_table(console, outcomes)
             raise
     show_outcomes(context)

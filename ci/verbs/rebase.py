@@ -255,9 +255,11 @@ def handed_over(home: Home, history: Git, going: Move, found: Stopped, asked: Re
         skipped=going.skipped,
         settled=going.state.settled if going.state else (),
     )
-    told = instructions(open_worktree(home, history, state, replaces=going.state is not None))
+    opened = open_worktree(home, history, state, replaces=going.state is not None)
     accept = first.next_step(going.accepted)
-    return SeriesConflict(error.message, hint=f"{accept}\n{told}" if accept else told)
+    error.hint = f"{accept}\n{instructions(opened)}" if accept else instructions(opened)
+    error.facts["worktree"] = opened.to_json()
+    return error
 
 
 def finish(home: Home, history: Git, going: Move, rebased: Rebased, exported: Sequence[bytes], found: Found) -> None:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ci.console import Console
-from ci.errors import EXIT_OK, SeriesConflict, SeriesProblem, UsageProblem
+from ci.errors import EXIT_OK, SeriesProblem, UsageProblem
 from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
 from ci.outcome import JsonValue
 from ci.redact import without_credentials
-from ci.series.conflict import Conflict
+from ci.series.conflict import Conflict, off_base
 from ci.series.export import export_queue, first_queue
 from ci.series.importer import NewPatch, NewQueue, import_range
 from ci.series.listing import HEADINGS, listed
@@ -250,7 +250,7 @@ def export(home: Home, console: Console, *, check: bool) -> int:
             source.sync([tag for tag in (series.base.tag,) if tag in source.known()], task.update)
             exported = export_queue(source.git, series, work=home.work / "export")
         if isinstance(exported, Conflict):
-            raise SeriesConflict(exported.describe())
+            raise off_base(exported)
         stale = stale_files({patch.path.name: patch.raw for patch in series.patches}, exported)
         if stale and check:
             raise stale_problem(home, stale)

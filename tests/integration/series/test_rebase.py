@@ -373,7 +373,7 @@ def test_writing_a_rebased_series_moves_the_queue_and_retires_the_absorbed(past:
         1,
     )
     note = (patches / "retired" / "one.patch").read_bytes()
-    why = b"all of it is in b101 (last carried on b100; in b101 (b100 did not have it))"
+    why = b"all of it is in b101 (b100 did not have it); last carried on b100"
     assert b"---\nRetired: " + why + b".\n" in note
     place = past.root / "retired"
     past.git("worktree", "add", "--quiet", "--detach", str(place), "b100")

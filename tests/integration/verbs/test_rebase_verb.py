@@ -20,6 +20,7 @@ from ci.series.resolutions import load_store
 from ci.series.results import CommitOf
 from ci.verbs import rebase
 from ci.verbs.rebase_words import Request
+from tasks import told
 from tests.helpers.histories import Past, changed, numbered
 
 LINES = numbered(30)
@@ -262,6 +263,29 @@ def test_options_that_exclude_each_other_are_refused(past: Past, home: Home, ask
         rebase.rebase(home, Console(), asked)
 
 
+def test_a_conflict_is_one_document_for_a_machine(
+    past: Past, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = stop(home)
+    capsys.readouterr()
+    assert told(Console(json_output=True), error) == 3
+    document = json.loads(capsys.readouterr().out)
+    assert document["error"] == "SeriesConflict"
+    (conflict,) = document["conflicts"]
+    assert (conflict["id"], conflict["since"]["build"], conflict["since"]["after"]) == ("first", "b102", "b101")
+    (path,) = conflict["paths"]
+    assert (path["path"], path["kind"]) == ("a.txt", "content")
+    (clash,) = path["clashes"]
+    assert (clash["base"], clash["upstream"]) == ("line 12\n", "upstream's\n")
+    assert document["worktree"] == {
+        "path": str(worktree(error)),
+        "id": "first",
+        "onto": "b102",
+        "edit": ["a.txt"],
+        "resolved": [],
+    }
+
+
 def test_the_matrix_moves_nothing_and_shows_where_it_begins(
     past: Past, home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -288,4 +312,5 @@ def test_the_build_that_absorbed_a_patch_is_named_not_the_aim(home: Home) -> Non
     past.save(home.patches)
     rebase.rebase(home, Console(), Request(onto="b104"))
     note = (home.patches / "retired" / "first.patch").read_bytes()
-    assert b"Retired: all of it is in b103 (last carried on b100; in b103 (b101 did not have it; 1 build" in note
+    doubt = b"1 build number between them is not known here"
+    assert b"Retired: all of it is in b103 (b101 did not have it; %b); last carried on b100.\n" % doubt in note
