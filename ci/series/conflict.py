@@ -32,6 +32,9 @@ GIT_CONFLICT = re.compile(r"CONFLICT \(([^)]*)\): ", re.DOTALL)
 NO_BLOB = "0" * 40
 """What git names for a side that it lost track of between renamed folders (`git rebase` itself breaks off there)."""
 
+NO_BLOB = "0" * 40
+"""What git names for a side that it lost track of between renamed folders (`git rebase` itself breaks off there)."""
+
 BlobReader = Callable[[str], bytes]
 """Content of a blob by id."""
 

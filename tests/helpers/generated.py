@@ -12,7 +12,7 @@ from typing import TypeAlias
 from hypothesis import strategies as st
 
 from tests.helpers.generated_edits import CONTENTS, PLACES, Change, Tree, put
-from tests.helpers.generated_pools import AUTHORS, BODIES, DATES, ODD, ORDINARY, SUBJECTS, WORDS
+from tests.helpers.generated_pools import AUTHORS, BODIES, DATES, MOVING, ODD, ORDINARY, SUBJECTS, WORDS
 from tests.helpers.histories import TRAILERS, Entry
 
 BASE, AIM = "b100", "b101"
@@ -87,17 +87,28 @@ def _files(contents: Sequence[Callable[[int], bytes]], lengths: Sequence[int], m
     return st.lists(one, min_size=1, max_size=most)
 
 
-POOLS = st.lists(st.sampled_from(ORDINARY * 2 + ODD), min_size=3, max_size=8, unique=True)
 LANDINGS = st.sampled_from(("none",) * 6 + ("exact", "squash", "first half", "second half"))
-CALM = (_files(CONTENTS[:2], (40, 20, 300), 2), _changes(OFTEN * 6 + SELDOM, 1))
+POOLS = st.lists(st.sampled_from(ORDINARY * 2 + ODD), min_size=3, max_size=8, unique=True)
+
+CALM = (POOLS, _files(CONTENTS[:2], (40, 20, 300), 2), _changes(OFTEN * 6 + SELDOM, 1))
 """Long files, few of them, most changes in the text: what git can often merge."""
 
-WILD = (_files(CONTENTS[:3] * 2 + CONTENTS, (12, 1, 2, 3, 20, 30, 300), 5), _changes(OFTEN * 3 + SELDOM, 5))
+MOVES = (
+    st.just(MOVING),
+    _files(CONTENTS[:2], (12, 20), len(MOVING) - 2),
+    _changes(OFTEN + ("rename folder", "add") * 5 + ("rename",) * 3 + SELDOM, len(MOVING) - 1),
+)
+"""Folders and files that move while the other side adds to them and edits them."""
+
+WILD = (POOLS, _files(CONTENTS[:3] * 2 + CONTENTS, (12, 1, 2, 3, 20, 30, 300), 5), _changes(OFTEN * 3 + SELDOM, 5))
 """All kinds of files and changes."""
 
 
-def _file(make: Callable[[int], bytes], length: int, mode: int) -> Entry:
-    return Entry(b"target", "120000") if mode == 2 else Entry(make(length), "100755" if mode else "100644")
+def _file(make: Callable[[int], bytes], length: int, mode: int, number: int) -> Entry:
+    """A file whose names tell it from the other files: git takes those that look alike for one that moved."""
+    if mode == 2:
+        return Entry(b"target", "120000")
+    return Entry(make(length).replace(b" v", b" %c" % b"vabcdefgh"[number]), "100755" if mode else "100644")
 
 
 @st.composite
@@ -117,11 +128,11 @@ def messages(draw: st.DrawFn) -> Mapping[str, bytes]:
 @st.composite
 def histories(draw: st.DrawFn) -> History:
     """A whole history; see the module."""
-    pool = draw(POOLS)
-    files, change = draw(st.sampled_from((CALM, WILD)))
+    pools, files, change = draw(st.sampled_from((CALM, WILD, MOVES)))
+    pool = draw(pools)
     base: Tree = {}
-    for path, (make, length, mode) in zip(pool, draw(files), strict=False):
-        base = put(base, path, _file(make, length, mode))
+    for number, (path, (make, length, mode)) in enumerate(zip(pool, draw(files), strict=False)):
+        base = put(base, path, _file(make, length, mode, number))
     steps = draw(st.lists(st.lists(change, min_size=1, max_size=3), min_size=1, max_size=6))
     upstream = base
     for number in range(len(steps)):

@@ -12,6 +12,19 @@ ORDINARY = (
     b"src/deep",
     b"lib/b.cpp",
 )
+MOVING = (
+    b"src/a.c",
+    b"src/b.c",
+    b"src/c.c",
+    b"src/deep/d.c",
+    b"src/deep/e.c",
+    b"src/new.c",
+    b"src/deep/new.h",
+    b"lib/f.c",
+    b"lib/new.c",
+)
+"""Folders with more than one file: git guesses that they moved when most of their files did."""
+
 ODD = (
     b"a b.txt",
     b'quo"te',
@@ -28,7 +41,7 @@ ODD = (
     b":(top)*.c",
     b"[a-z]?.c",
     b"A.c",
-    b"l" * 120 + b"/" + b"m" * 200,
+    b"l" * 200 + b"/" + b"m" * 90,
     b".gitignore",
     b".gitattributes",
 )
@@ -71,7 +84,7 @@ SUBJECTS = (
     b"two lines\nof one subject",
     b"=?UTF-8?q?not_encoded?=",
     b"a  b\tc",
-    b"x" * 300,
+    b"x" * 130,
     b"From: nobody",
     b"diff - in front",
     b"[unclosed",

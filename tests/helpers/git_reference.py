@@ -28,6 +28,10 @@ MOVED_ASIDE = re.compile(r"~(?:HEAD|[0-9a-f]{7,40} \(.*\))(?:_\d+)?$", re.DOTALL
 """What git appends to the name of a file when a folder, or a file of another type, has that name."""
 
 
+class GitBroke(AssertionError):
+    """`git rebase` itself failed: nothing to compare with."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class AmFailure:
     """`git am` stopped at the patch `index` (from 0) of the queue."""
@@ -38,7 +42,10 @@ class AmFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceConflict:
-    """The patch (from 0) at which `git rebase` stopped, and the unmerged paths under their true names, sorted."""
+    """The patch (from 0) at which `git rebase` stopped, and the unmerged paths under their true names, sorted.
+
+    No path is unmerged when git only cannot tell to which folder a renamed one went.
+    """
 
     index: int
     paths: tuple[str, ...]
@@ -116,6 +123,6 @@ def checkout(history: Git, place: Path, commit: str) -> Git:
 def _conflict_of(repo: Git, index: int, said: str) -> ReferenceConflict:
     unmerged = repo("ls-files", "--unmerged", "-z").stdout.split(b"\0")[:-1]
     paths = {MOVED_ASIDE.sub("", fsdecode(entry.partition(b"\t")[2])) for entry in unmerged}
-    if not paths:
-        raise AssertionError(f"git rebase failed at patch {index} without a conflict: {said}")
+    if "CONFLICT" not in said or "It has been rescheduled" in said:
+        raise GitBroke(f"git rebase failed at patch {index} without leaving a conflict: {said}")
     return ReferenceConflict(index=index, paths=tuple(sorted(paths)), said=said)
