@@ -20,6 +20,8 @@ from tests.helpers.series_laws import Seen, check_import, check_rebase, check_va
 Law: TypeAlias = Callable[[Built, Path], Seen | None]
 
 EVERY_S = 10.0
+MEMORY = Path("/dev/shm")  # noqa: S108 - only a folder with a random name is made there
+"""git waits for the disk after every pack that it writes; thousands of histories need not last."""
 
 
 class Fuzzing:
@@ -71,7 +73,7 @@ def say(words: str) -> None:
 def fuzz(examples: int, seed: int, blob: str | None) -> int:
     """The number of distinct failures; the last line says what was seen."""
     say(f"seed {seed}")
-    with tempfile.TemporaryDirectory(prefix="fuzz-series-") as root:
+    with tempfile.TemporaryDirectory(prefix="fuzz-series-", dir=MEMORY if MEMORY.is_dir() else None) as root:
         fuzzing = Fuzzing(examples, Path(root))
 
         @settings(
