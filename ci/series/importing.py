@@ -1,7 +1,8 @@
-"""From patch files to commits: git's own `git am`, on the part of the base that the patches touch.
+"""From patch files to commits: what `git am` gives on the base, id for id.
 
-Only those paths are checked out; the commits are then put onto the whole base by splicing what `git am` changed. The
-result is, id for id, what `git am` gives on a full checkout, in one process and without writing thousands of files.
+A series as this project exports it is proved blob by blob (`ci.series.proved`). Any other goes through `git am`
+itself, on the part of the base that the patches touch: only those paths are checked out, and the commits are then put
+onto the whole base by splicing what `git am` changed: one process, and thousands of files less than a full checkout.
 """
 
 import re
@@ -16,6 +17,7 @@ from ci.process import Completed
 from ci.series.conflict import Conflict, PathConflict
 from ci.series.order import Series
 from ci.series.patch import Patch
+from ci.series.proved import proved_commits
 from ci.series.threeway import Path as TreePath
 from ci.series.threeway import Reader, find, touched
 from ci.series.workshop import Workshop
@@ -30,6 +32,11 @@ def import_series(shop: Workshop, series: Series, base_commit: str) -> tuple[str
     Raises:
         SeriesProblem: git cannot read a patch file.
     """
+    return proved_commits(shop, series, base_commit) or applied_by_git(shop, series, base_commit)
+
+
+def applied_by_git(shop: Workshop, series: Series, base_commit: str) -> tuple[str, ...] | Conflict:
+    """As `import_series`, by `git am` whatever the patches look like."""
     base_tree = shop.tree_of(base_commit)
     pruned = pruned_paths(shop.read, base_tree, (path for patch in series.patches for path in patch.files))
     root = shop.synthetic_commit(shop.changed_tree(None, pruned))

@@ -90,6 +90,10 @@ class Objects:
         """
         return self._read(commit, ObjectType.COMMIT)
 
+    def write_blob(self, data: bytes) -> str:
+        """Make a blob; its id."""
+        return self._write(ObjectType.BLOB, data)
+
     def tree_of(self, commit: str) -> str:
         """The tree of a commit.
 

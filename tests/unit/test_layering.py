@@ -47,6 +47,7 @@ ADAPTERS = {
     "ci.series.pending",
     "ci.series.picking",
     "ci.series.probing",
+    "ci.series.proved",
     "ci.series.publish",
     "ci.series.queue",
     "ci.series.rebase_state",

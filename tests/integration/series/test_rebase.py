@@ -18,7 +18,7 @@ from ci.series.matrix import Cell
 from ci.series.order import Series, load_series
 from ci.series.replay import rebase
 from ci.series.results import Absorbed, Rebased, Stopped
-from ci.series.scratch import LOCK
+from ci.series.scratch import LOCK, leftovers
 from ci.upstream.tags import BuildTag
 from tests.helpers.histories import Entry, Past, changed, message, numbered
 
@@ -56,7 +56,9 @@ def stopped(past: Past, onto: str = "b101") -> Conflict:
 
 
 def left_in_work(past: Past) -> list[str]:
-    return [path.name for path in (past.root / "work").iterdir() if path.name != LOCK]
+    work = past.root / "work"
+    others = [path for path in work.iterdir() if path.name != LOCK and path not in leftovers(work)]
+    return [str(path) for path in (*others, *leftovers(work))]
 
 
 def written(past: Past, patches: Path, series: Series, rebased: Rebased) -> None:
