@@ -35,6 +35,7 @@ class PatchEntry(Model):
     """One speed commit of the release: `subject` and `about` are its message without trailers.
 
     `state` says whether the commit is in the release, or was left out because upstream already contains it.
+    `resolutions` are the conflicts (git's rerere ids) that were settled as recorded in the fork.
     """
 
     id: Text
@@ -45,6 +46,7 @@ class PatchEntry(Model):
     switch: str | None = None
     targets: tuple[str, ...] = ()
     state: Literal["applied", "absorbed"] = "applied"
+    resolutions: tuple[ObjectId, ...] = ()
     sha256: Sha256
 
 
@@ -154,7 +156,10 @@ class DriftEntry(Model):
 
 
 class Measured(Model):
-    """What was found out, when, and on which machine."""
+    """What was found out, when, and on which machine.
+
+    `absorbed_in` names, by commit, the first build known here that contains it.
+    """
 
     profile: Text
     created: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$")]
@@ -162,6 +167,7 @@ class Measured(Model):
     suites: tuple[SuiteEvidence, ...]
     stages: tuple[StageTime, ...] = ()
     drift: tuple[DriftEntry, ...] = ()
+    absorbed_in: dict[Text, Text] = Field(default_factory=dict)
 
     def suite(self, name: str) -> SuiteEvidence | None:
         """The evidence of one suite, or None when it left none."""
@@ -224,8 +230,9 @@ def consistency_faults(manifest: Manifest) -> Iterator[str]:
     yield from _repeats("fixed.archives", (archive.name for archive in fixed.archives))
     yield from _repeats("fixed.models", (model.id for model in fixed.models))
     yield from _repeats("measured.suites", (suite.suite for suite in manifest.measured.suites))
-    strangers = {entry.patch for entry in manifest.measured.drift} - {patch.id for patch in fixed.patches}
-    yield from (f"measured.drift: {name!r} is no commit of this release" for name in sorted(strangers))
+    yield from _strangers("measured.drift", (entry.patch for entry in manifest.measured.drift), fixed.patches)
+    gone = (patch for patch in fixed.patches if patch.state == "absorbed")
+    yield from _strangers("measured.absorbed_in", manifest.measured.absorbed_in, gone, kind="absorbed commit")
 
 
 def _release_faults(fixed: Fixed) -> Iterator[str]:
@@ -236,6 +243,13 @@ def _release_faults(fixed: Fixed) -> Iterator[str]:
         return
     if str(release.build) != fixed.upstream.tag:
         yield f"fixed.release: {release} stands on {release.build}, but fixed.upstream.tag is {fixed.upstream.tag!r}"
+
+
+def _strangers(
+    where: str, named: Iterable[str], known: Iterable[PatchEntry], *, kind: str = "commit"
+) -> Iterator[str]:
+    strangers = set(named) - {patch.id for patch in known}
+    yield from (f"{where}: {name!r} is no {kind} of this release" for name in sorted(strangers))
 
 
 def _repeats(where: str, names: Iterable[str]) -> Iterator[str]:

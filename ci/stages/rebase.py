@@ -13,7 +13,7 @@ from ci.series.fold import UNDECIDED, Decisions
 from ci.series.order import Series, load_series
 from ci.series.patch import Patch
 from ci.series.pending import load_pending, pending_toml
-from ci.series.resolutions import FOLDER, load_store
+from ci.series.resolutions import FOLDER, describe, load_store
 from ci.series.results import Absorbed, Applied, Rebased, Skipped, Stopped
 from ci.stage import Context, Outcome, Stage, StageResult
 from ci.stages import values
@@ -56,7 +56,7 @@ def attempted(
 
 
 def replayed(home: Home, context: Context, series: Series, onto: BuildTag) -> Rebased:
-    """The series on the aim, as objects without a name.
+    """The series on the aim, as objects without a name; says what recorded resolutions did on the way there.
 
     Raises:
         SeriesConflict: a patch does not go through; the message shows both sides.
@@ -64,9 +64,10 @@ def replayed(home: Home, context: Context, series: Series, onto: BuildTag) -> Re
     result = attempted(home, context, series, onto)
     if isinstance(result, Stopped):
         raise stopped(result)
-    for patch in result.results:
-        for resolution in patch.resolutions if isinstance(patch, Applied) else ():
-            context.console.say(f"{patch.patch_id}: recorded resolution replayed\n{resolution.diff}")
+    used = (one for patch in result.results if isinstance(patch, Applied) for one in patch.resolutions)
+    told = describe(load_store(home.patches / FOLDER), used) if onto != series.base.tag else ""
+    if told:
+        context.console.say(told)
     return result
 
 
@@ -75,7 +76,7 @@ def stopped(found: Stopped, decisions: Decisions = UNDECIDED) -> SeriesConflict:
     first = found.conflicts[0]
     if not found.tip:
         return off_base(first)
-    opens = f"invoke rebase-upstream --onto {found.onto}  (opens a worktree for {first.patch_id})"
+    opens = f"invoke rebase-upstream --onto {found.onto}  # opens a worktree for {first.patch_id}"
     return refusal(found.conflicts, hint=first.next_step(tuple(decisions.accept_partial)) or opens)
 
 

@@ -55,7 +55,7 @@ def plan(context: Context) -> JsonMap:
         "archives": {name: sha256_file(packed.folder / name) for name in packed.archives},
         "evidence": {path.name: sha256_file(path) if path.is_file() else None for path in evidence_files(context)},
         "series": load_series(context.home.patches).digest,
-        "drift": [entry.model_dump(mode="json") for entry in context.value(values.Rebased).drift],
+        "rebased": context.value(values.Rebased).model_dump(mode="json"),
         "gates": [gate.to_json() for outcome in context.outcomes for gate in outcome.gates],
         "writer": WRITER.code_digest(context.home.checkout),
         "folder": str(packed.folder),
@@ -94,7 +94,7 @@ def fixed_part(context: Context) -> Fixed:
     synced, rebased = context.value(values.Synced), context.value(values.Rebased)
     stock, speed = builds_of(context)
     series = load_series(context.home.patches)
-    states = {patch.id: patch.state for patch in rebased.patches}
+    carried = {patch.id: patch for patch in rebased.patches}
     return Fixed(
         release=rebased.release,
         upstream=UpstreamPin(tag=synced.onto, tree=synced.onto_tree),
@@ -102,7 +102,7 @@ def fixed_part(context: Context) -> Fixed:
         speed_tree=rebased.tree,
         recipe=speed.recipe,
         compiler=speed.compiler,
-        patches=tuple(patch_entry(patch, states[patch.id]) for patch in series.patches),
+        patches=tuple(patch_entry(patch, carried[patch.id]) for patch in series.patches),
         archives=archive_entries(context.value(values.Packed), stock, speed, rebased),
         models=tuple(
             ModelEntry(id=name, sha256=digest)
@@ -117,7 +117,7 @@ def builds_of(context: Context) -> tuple[Build, Build]:
     return load_build(built.stock), load_build(built.speed)
 
 
-def patch_entry(patch: Patch, state: str) -> PatchEntry:
+def patch_entry(patch: Patch, carried: values.Carried) -> PatchEntry:
     """A speed commit's story for the manifest."""
     trailers = patch.trailers
     return PatchEntry(
@@ -128,7 +128,8 @@ def patch_entry(patch: Patch, state: str) -> PatchEntry:
         numerics=str(trailers.numerics),
         switch=trailers.switch,
         targets=trailers.targets,
-        state="absorbed" if state == "absorbed" else "applied",
+        state="absorbed" if carried.state == "absorbed" else "applied",
+        resolutions=carried.resolutions,
         sha256=sha256_bytes(patch.raw),
     )
 
@@ -157,13 +158,15 @@ def archive_entries(
 
 def measured_part(context: Context) -> Measured:
     """What was found out, on this machine, now; folders of this machine go by their names."""
+    rebased = context.value(values.Rebased)
     measured = Measured(
         profile=context.options.profile,
         created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         machine=dict(fingerprint()),
         suites=(*suites_of(context), archive_suite(context)),
         stages=tuple(stage_time(outcome) for outcome in context.outcomes),
-        drift=context.value(values.Rebased).drift,
+        drift=rebased.drift,
+        absorbed_in={patch.id: patch.build for patch in rebased.patches if patch.build},
     )
     clean = without_places(measured.model_dump(mode="json"), places_of(context.home))
     return parse(Measured, clean, source="what was measured")

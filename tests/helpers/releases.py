@@ -155,10 +155,13 @@ def document_parts(suites: Sequence[JsonValue] | None = None) -> dict[str, Any]:
     return {"fixed": fixed, "measured": measured}
 
 
-def manifest(suites: Sequence[JsonValue] | None = None, **fixed: JsonValue) -> Manifest:
-    """A realistic manifest; keyword arguments replace parts of `fixed`."""
+def manifest(
+    suites: Sequence[JsonValue] | None = None, *, measured: JsonObject | None = None, **fixed: JsonValue
+) -> Manifest:
+    """A realistic manifest; `measured` replaces parts of that half, other keyword arguments parts of `fixed`."""
     parts = document_parts(suites)
-    return parse(Manifest, {"fixed": parts["fixed"] | fixed, "measured": parts["measured"]}, source="test")
+    whole = {"fixed": parts["fixed"] | fixed, "measured": parts["measured"] | (measured or {})}
+    return parse(Manifest, whole, source="test")
 
 
 def drift_entry(patch_id: str = "host-reuse-candidates", **more: JsonValue) -> JsonObject:
@@ -176,8 +179,15 @@ def drift_entry(patch_id: str = "host-reuse-candidates", **more: JsonValue) -> J
     return entry | more
 
 
+def settled_manifest() -> Manifest:
+    """A realistic manifest of a release with one commit that upstream has, and one that met a conflict."""
+    patches = [
+        patch("gone", "is upstream's", state="absorbed"),
+        patch("settled", "merged", resolutions=["5" * 40, "6" * 40]),
+    ]
+    return manifest(measured={"absorbed_in": {"gone": "b11420"}}, patches=patches)
+
+
 def drifted_manifest(*entries: JsonValue) -> Manifest:
     """A realistic manifest of a release under whose commits upstream changed something."""
-    parts = document_parts()
-    parts["measured"]["drift"] = list(entries)
-    return parse(Manifest, parts, source="test")
+    return manifest(measured={"drift": list(entries)})

@@ -69,6 +69,18 @@ def test_what_was_made_is_what_was_written(made: Context) -> None:
         assert RELEASE in (folder / name).read_text(encoding="utf-8")
 
 
+def test_the_manifest_says_how_a_conflict_was_settled_and_which_build_absorbed_a_commit(made: Context) -> None:
+    rebased = made.value(values.Rebased)
+    (one,) = rebased.patches
+    settled = one.model_copy(update={"resolutions": ("5" * 40,)})
+    changed = again(made, Rebased=rebased.model_copy(update={"patches": (settled,)}))
+    assert changed.fixed.patches[0].resolutions == ("5" * 40,)
+    gone = one.model_copy(update={"state": "absorbed", "build": "b6"})
+    changed = again(made, Rebased=rebased.model_copy(update={"patches": (gone,)}))
+    assert (changed.fixed.patches[0].state, changed.measured.absorbed_in) == ("absorbed", {"one": "b6"})
+    again(made)
+
+
 def test_each_archive_entry_names_its_own_file(made: Context) -> None:
     folder, built = made.value(values.Released).folder, made.value(values.Built)
     sums = read_sums(folder / SUMS_FILE)

@@ -84,3 +84,11 @@ def test_drift_is_told_by_commit_and_leaves_the_digest_alone() -> None:
 def test_drift_under_a_commit_of_another_release_is_a_fault() -> None:
     drifted = releases.drifted_manifest(releases.drift_entry("gone"))
     assert list(consistency_faults(drifted)) == ["measured.drift: 'gone' is no commit of this release"]
+
+
+def test_only_an_absorbed_commit_can_be_in_a_build() -> None:
+    settled = releases.manifest(measured={"absorbed_in": {"hybrid-exact": "b11420"}})
+    assert list(consistency_faults(settled)) == [
+        "measured.absorbed_in: 'hybrid-exact' is no absorbed commit of this release"
+    ]
+    assert list(consistency_faults(releases.settled_manifest())) == []

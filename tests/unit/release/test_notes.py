@@ -181,6 +181,16 @@ def test_an_absorbed_commit_is_marked() -> None:
     assert "**one** (left out: upstream contains it): subject." in render_notes(releases.manifest(patches=patches))
 
 
+def test_the_build_that_absorbed_a_commit_is_named() -> None:
+    assert "**gone** (left out: `b11420` contains it): is upstream's." in render_notes(releases.settled_manifest())
+
+
+def test_a_commit_that_met_a_conflict_says_how_it_was_settled() -> None:
+    lines = [line for line in render_notes(releases.settled_manifest()).split("\n") if "conflict" in line]
+    places = [f"`patches/resolutions/{digit * 40}`" for digit in "56"]
+    assert lines == [f"  - It met a conflict, settled as a person recorded: {', '.join(places)}."]
+
+
 def test_a_release_without_commits_or_archives_says_so() -> None:
     notes = render_notes(releases.manifest(patches=[], archives=[]))
     assert "None: this release is unpatched upstream." in notes

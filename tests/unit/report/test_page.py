@@ -197,6 +197,12 @@ def test_what_drifted_under_a_commit_stands_with_it_line_by_line() -> None:
     assert "+ int64_t ncols_opt;" in text
 
 
+def test_the_page_says_which_build_absorbed_a_commit_and_how_a_conflict_was_settled() -> None:
+    text = Page(render_page(releases.settled_manifest())).text
+    assert "left out: b11420 contains it" in text
+    assert f"settled as a person recorded: patches/resolutions/{'5' * 40} , patches/resolutions/{'6' * 40}" in text
+
+
 def test_the_same_manifest_gives_the_same_page() -> None:
     assert render_page(releases.manifest()) == render_page(releases.manifest())
 
