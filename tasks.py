@@ -11,7 +11,7 @@ from invoke.tasks import task
 from ci.console import Console
 from ci.errors import EXIT_DEFECT, EXIT_OK, EnvironmentProblem, Interrupted, SpeedforkError, UsageProblem
 from ci.home import Home
-from ci.verbs import measure, pipeline, publish, rebase, rebase_words, series, upstream
+from ci.verbs import pipeline, publish, rebase, rebase_words, series, upstream
 
 CHECKOUT = Path(__file__).parent
 DISK = "check that SPEEDFORK_HOME is a folder that can be written, then run the command again"
@@ -187,6 +187,8 @@ def throughput(c: Invocation, stock: str = "", speed: str = "", profile: str = "
 )
 def measure_switch(c: Invocation, patch: str = "", profile: str = "full", json: bool = False) -> None:
     """What one patch is worth: its switch on against off in one binary, with an interval."""
+    from ci.verbs import measure  # scipy behind it would cost every other verb a second at its start
+
     edge(c, json, lambda home, console: measure.switches(home, console, patch=patch, profile=profile))
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -234,6 +233,8 @@ def g_test(current: Sequence[int], following: Sequence[int], probs: Array) -> GT
         following: states after it, same length.
         probs: law [n, n], rows sum to 1.
     """
+    from scipy.stats import chi2  # slow to load, and few who import this module test anything
+
     counts = np.zeros(probs.shape)
     np.add.at(counts, (np.array(current, dtype=np.int64), np.array(following, dtype=np.int64)), 1)
     statistic, df = 0.0, 0
@@ -243,7 +244,7 @@ def g_test(current: Sequence[int], following: Sequence[int], probs: Array) -> GT
             seen = observed > 0
             statistic += 2.0 * float((observed[seen] * np.log(observed[seen] / expected[seen])).sum())
             df += len(expected) - 1
-    p_value = float(stats.chi2.sf(statistic, df)) if df else math.nan
+    p_value = float(chi2.sf(statistic, df)) if df else math.nan
     return GTest(statistic=statistic, df=df, p_value=p_value)
 
 

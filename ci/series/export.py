@@ -20,8 +20,6 @@ from ci.series.workshop import workshop
 
 FORMAT = (
     "format-patch",
-    "--stdout",
-    "-1",
     "--zero-commit",
     "--full-index",
     "--no-stat",
@@ -51,7 +49,22 @@ def export_commits(git: Git, commits: Sequence[CommitOf], *, work: Path) -> tupl
         Busy: a rebase or another export works in `work`.
     """
     with scratch_repository(git, work) as repo:  # there no attribute can call a text binary
-        return tuple(repo(*FORMAT, commit.commit).stdout for commit in commits)
+        return exported(repo, [commit.commit for commit in commits])
+
+
+def exported(repo: Git, commits: Sequence[str]) -> tuple[bytes, ...]:
+    """The patch file of each commit; each stands on the one before it.
+
+    Args:
+        repo: a scratch repository that sees the commits.
+        commits: in order.
+    """
+    if not commits:
+        return ()
+    folder = repo.path / ".git" / "exported"
+    span = f"{commits[0]}^..{commits[-1]}"
+    repo(*FORMAT, "--numbered-files", "--output-directory", folder, span)
+    return tuple((folder / str(number)).read_bytes() for number in range(1, len(commits) + 1))
 
 
 def export_queue(git: Git, series: Series, *, work: Path) -> Mapping[str, bytes] | Conflict:
@@ -71,8 +84,9 @@ def export_queue(git: Git, series: Series, *, work: Path) -> Mapping[str, bytes]
         commits = import_series(shop, series, base)
         if isinstance(commits, Conflict):
             return commits
-        pairs = zip(series.patches, commits, strict=True)
-        return {patch.path.name: shop.repo(*FORMAT, shop.objects.visible(commit)).stdout for patch, commit in pairs}
+        shop.objects.visible(commits[-1])
+        pairs = zip(series.patches, exported(shop.repo, commits), strict=True)
+        return {patch.path.name: raw for patch, raw in pairs}
 
 
 def first_queue(base: BaseTag, patches: Mapping[str, bytes]) -> Mapping[str, bytes]:

@@ -121,7 +121,7 @@ def _exported(repo: Git, commits: Sequence[str], progress: Progress) -> tuple[by
     files = []
     for done, commit in enumerate(commits):
         progress(done, len(commits), f"writing {commit[:12]}")
-        files.append(repo(*FORMAT, commit).stdout)
+        files.append(repo(*FORMAT, "--stdout", "-1", commit).stdout)
     return tuple(files)
 
 
