@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from os import fsdecode
 from pathlib import Path
 
+from ci.errors import CommandFailed
 from ci.git import Git
+from ci.process import Completed
 
 NO_ATTRIBUTES = "* !text !crlf !eol !filter !ident !working-tree-encoding !merge !diff !whitespace !export-subst\n"
 AM = ("am", "--quiet", "--keep-non-patch", "--keep-cr", "--no-gpg-sign")
@@ -78,7 +80,7 @@ def git_am(history: Git, base_commit: str, patches: Sequence[bytes], place: Path
 def git_rebase(history: Git, commits: Sequence[str], onto_commit: str, place: Path) -> ReferenceRebase:
     """What `git rebase --onto` makes of a linear run of commits (oldest first, their parent is the old base)."""
     repo = checkout(history, place, commits[-1])
-    done = repo(*REBASE, "--onto", onto_commit, f"{commits[0]}^", ok_codes=(0, 1))
+    done = _rebase(repo, *REBASE, "--onto", onto_commit, f"{commits[0]}^")
     trees = _trees(repo, onto_commit)
     conflict = None if done.code == 0 else _conflict_of(repo, len(trees), f"{done.text}\n{fsdecode(done.stderr)}")
     return ReferenceRebase(trees=trees, conflict=conflict, seconds=done.seconds)
@@ -89,17 +91,24 @@ def git_rebase_skipping(
 ) -> tuple[str | ReferenceConflict, ...]:
     """Like `git_rebase`, with `git rebase --skip` at each conflict: a tree or a conflict for every commit."""
     repo = checkout(history, place, commits[-1])
-    done = repo(*REBASE, "--onto", onto_commit, f"{commits[0]}^", ok_codes=(0, 1))
+    done = _rebase(repo, *REBASE, "--onto", onto_commit, f"{commits[0]}^")
     conflicts: list[ReferenceConflict] = []
     while done.code:
         applied = int(repo("rev-list", "--count", f"{onto_commit}..HEAD").text)
         said = f"{done.text}\n{fsdecode(done.stderr)}"
         conflicts.append(_conflict_of(repo, applied + len(conflicts), said))
-        done = repo("rebase", "--skip", ok_codes=(0, 1))
+        done = _rebase(repo, "rebase", "--skip")
     steps: list[str | ReferenceConflict] = list(_trees(repo, onto_commit))
     for conflict in conflicts:
         steps.insert(conflict.index, conflict)
     return tuple(steps)
+
+
+def _rebase(repo: Git, *argv: str) -> Completed:
+    try:
+        return repo(*argv, ok_codes=(0, 1))
+    except CommandFailed as failure:  # git 2.39 stops with "BUG: merge-ort.c" on some renames
+        raise GitBroke(failure.message) from failure
 
 
 def _trees(repo: Git, onto_commit: str) -> tuple[str, ...]:
