@@ -28,7 +28,10 @@ Steps: TypeAlias = tuple[str | ReferenceConflict, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What one history, or the sum of many, had in it."""
+    """What one history, or the sum of many, had in it.
+
+    `refused`: nothing to compare, because `git am` refused its own patch file or `git rebase` itself broke.
+    """
 
     examples: int = 1
     conflicts: int = 0
