@@ -7,7 +7,10 @@ from ci.git import Git
 from ci.process import Dialogue
 from ci.series.merge_answer import Merged, parse_answer
 
-MERGE_TREE = ("-c", "merge.conflictStyle=diff3", "merge-tree", "--write-tree", "--stdin")
+MERGE_TREE = ("merge-tree", "--write-tree", "--stdin")
+
+WITH_BASE = ("-c", "merge.conflictStyle=diff3")
+"""Conflicts that show the common base. git finds a few more of them so: this never decides what merges."""
 
 PATIENCE_S = 20.0
 """A git that keeps its answers in a buffer gives the first one only when its input ends; from then on every merge
@@ -15,10 +18,11 @@ gets a process of its own. A slow machine that looks like that loses time, nothi
 
 
 class Merger:
-    """Merges commits of one repository. Use as a context manager; one at a time."""
+    """Merges commits of one repository, with some of git's settings. Use as a context manager; one at a time."""
 
-    def __init__(self, repo: Git) -> None:
+    def __init__(self, repo: Git, *settings: str) -> None:
         self._repo = repo
+        self._command = (*settings, *MERGE_TREE)
         self._open = contextlib.ExitStack()
         self._dialogue: Dialogue | None = None
         self._buffered = False
@@ -45,7 +49,7 @@ class Merger:
         return answer
 
     def _begin(self) -> Dialogue:
-        self._dialogue = self._open.enter_context(self._repo.dialogue(*MERGE_TREE))
+        self._dialogue = self._open.enter_context(self._repo.dialogue(*self._command))
         return self._dialogue
 
     def _end(self) -> None:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from os import fsdecode
 
 from ci.gittree import SUBMODULE, Entries, Entry
 from ci.series.lost import Lines, lost_lines, lost_nets
 from ci.series.merge_answer import Merged
+from ci.series.merging import Merger
 from ci.series.results import Counts
 from ci.series.texts import Chain, Link, MergedTexts, Texts
 from ci.series.threeway import Path, Plan, Text, Touched, find, joined, plan, touched
@@ -27,7 +29,7 @@ class Picked:
         tree: the new tree, or None in a conflict.
         merged: git's answer when it could not merge, its paths being the real ones.
         half_tree: in a conflict, the tree with everything that did merge; files in conflict hold markers.
-        half_merged: blob ids, by path, of those files.
+        half_merged: blob ids, by path, of those files with the common base between their markers too.
         texts: the files in conflict when all sides have each of them; empty when anything else conflicts too.
         counts: how the patch's paths were settled.
         lost: lines of the patch, by path, that the tip has already, so that git dropped them from the result.
@@ -47,7 +49,7 @@ class Picker:
 
     def __init__(self, shop: Workshop) -> None:
         self._shop = shop
-        self._texts = Texts(self._merge_entries, shop.read)
+        self._texts = Texts(partial(self._merge_entries, shop.merger), shop.read)
         self._known: dict[tuple[str, str, str], Picked] = {}
         self._files: dict[tuple[str, str], tuple[Touched, ...]] = {}
 
@@ -81,10 +83,10 @@ class Picker:
         tree = self._shop.changed_tree(ours, {**todo.splices, **merged.entries})
         return self._clash(todo, merged, tree) if merged.answer else self._spliced(todo, merged, tree)
 
-    def _merge_entries(self, base: Entries, ours: Entries, theirs: Entries) -> Merged:
+    def _merge_entries(self, merger: Merger, base: Entries, ours: Entries, theirs: Entries) -> Merged:
         root = self._shop.synthetic_commit(self._shop.objects.write_tree(base))
         sides = (self._shop.synthetic_commit(self._shop.objects.write_tree(side), root) for side in (ours, theirs))
-        return self._shop.merger.merge(*sides)
+        return merger.merge(*sides)
 
     def _spliced(self, todo: Plan, merged: MergedTexts, tree: str) -> Picked:
         unchanged = sum(merged.entries[text.path] == text.ours for text in todo.texts)
@@ -99,11 +101,12 @@ class Picker:
         )
 
     def _clash(self, todo: Plan, merged: MergedTexts, tree: str) -> Picked:
+        marked = Texts(partial(self._merge_entries, self._shop.marker), self._shop.read).merge(merged.conflicts)
         return Picked(
             tree=None,
             merged=merged.answer,
             half_tree=tree,
-            half_merged={joined(text.path): merged.entries[text.path].id for text in merged.conflicts},
+            half_merged={joined(path): entry.id for path, entry in marked.entries.items()},
             texts=merged.conflicts,
             counts=Counts(
                 spliced=len(todo.splices),
@@ -115,15 +118,16 @@ class Picker:
 
     def _whole(self, base: str, ours: str, theirs: str) -> Picked:
         root = self._shop.synthetic_commit(base)
-        sides = (self._shop.synthetic_commit(tree, root) for tree in (ours, theirs))
+        sides = tuple(self._shop.synthetic_commit(tree, root) for tree in (ours, theirs))
         merged = self._shop.merger.merge(*sides)
         files = self._touched(base, theirs)
         in_conflict = {stage.path for stage in merged.stages}
         counts = _counted(files, {file.path: find(self._shop.read, ours, file.path) for file in files}, in_conflict)
         if merged.clean:
             lost = self._lost_anywhere(files, touched(self._shop.read, ours, merged.tree))
-            return Picked(tree=merged.tree, counts=counts, lost=lost)
-        half = {path: find(self._shop.read, merged.tree, tuple(path.split(b"/"))) for path in in_conflict}
+            return Picked(tree=merged.tree, counts=counts, lost={**self._landed_whole(files, ours), **lost})
+        marked = self._shop.marker.merge(*sides)
+        half = {path: find(self._shop.read, marked.tree, tuple(path.split(b"/"))) for path in in_conflict}
         return Picked(
             tree=None,
             merged=merged,
@@ -151,6 +155,12 @@ class Picker:
             [(_name(file.path), self._lines(file.base, file.theirs)) for file in wanted],
             [self._lines(file.base, file.theirs) for file in kept],
         )
+
+    def _landed_whole(self, files: Iterable[Touched], ours: str) -> dict[str, tuple[bytes, ...]]:
+        """What the tip has exactly as the patch makes it; of deletions, those that no line tells of."""
+        same = (file for file in files if find(self._shop.read, ours, file.path) == file.theirs)
+        whole = (file for file in same if file.theirs or not self._lines(file.base, None))
+        return {_name(file.path): (WHOLE_CHANGE,) for file in whole}
 
     def _lines(self, old: Entry | None, new: Entry | None) -> Lines:
         ids = (None if entry is None or entry.mode == SUBMODULE else entry.id for entry in (old, new))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.git import EPOCH, IDENTITY_EMAIL, IDENTITY_NAME, Git
-from ci.series.merging import Merger
+from ci.series.merging import WITH_BASE, Merger
 from ci.series.objects import Objects
 from ci.series.packing import pack_stream
 from ci.series.scratch import scratch_repository
@@ -25,12 +25,16 @@ _PERSON = f"{IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}"
 
 @dataclass(frozen=True, kw_only=True)
 class Workshop:
-    """A scratch repository with everything that a rebase needs."""
+    """A scratch repository with everything that a rebase needs.
+
+    `merger` decides what merges; `marker` merges a conflict again, to show the common base between its markers.
+    """
 
     repo: Git
     objects: Objects
     history: Objects
     merger: Merger
+    marker: Merger
 
     @property
     def read(self) -> Reader:
@@ -88,5 +92,5 @@ def workshop(git: Git, work: Path) -> Iterator[Workshop]:
     Raises:
         Busy: another rebase or export works in `work`.
     """
-    with scratch_repository(git, work) as repo, Merger(repo) as merger:
-        yield Workshop(repo=repo, objects=Objects.of(repo), history=Objects.of(git), merger=merger)
+    with scratch_repository(git, work) as repo, Merger(repo) as merger, Merger(repo, *WITH_BASE) as marker:
+        yield Workshop(repo=repo, objects=Objects.of(repo), history=Objects.of(git), merger=merger, marker=marker)

@@ -10,6 +10,7 @@ import pytest
 
 from ci.errors import SeriesProblem
 from ci.git import Git
+from ci.series.conflict import PARTLY_UPSTREAM
 from ci.series.fold import Decisions
 from ci.series.order import load_series
 from ci.series.replay import rebase
@@ -103,6 +104,11 @@ EXACT: Mapping[str, tuple[Side, Patch, Side]] = {
     "new file beside upstream's new file": ({"d/f": LINES}, {"d/new": b"1\n"}, {"d/f": LINES, "d/neu": b"2\n"}),
     "new file on an empty new file": ({}, {"f": LINES}, {"f": b""}),
     "empty files on both sides": ({}, {"d/__init__.py": b""}, {"e/__init__.py": b""}),
+    "changes that meet in equal lines, a conflict to git once it is to show the base": (
+        {"f": b"c\na\nb\nb\na\nb\n"},
+        {"f": b"c\na\nb\na\n"},
+        {"f": b"c\nc\na\na\nb\na\nb\n"},
+    ),
 }
 
 
@@ -132,6 +138,33 @@ def test_what_upstream_has_already_is_absorbed_and_said(past: Past, name: str) -
     found = move(past, *ABSORBED[name])
     assert isinstance(found, Rebased)
     assert [type(result) for result in found.results] == [Absorbed]
+
+
+LANDED: Mapping[str, tuple[Side, Patch, Side]] = {
+    "the same new binary": ({}, {"g": BINARY}, {"g": BINARY}),
+    "the same new empty file": ({}, {"g": b""}, {"g": b""}),
+    "the same new text": ({}, {"g": CRLF}, {"g": CRLF}),
+    "the same new link": ({}, {"g": Entry(b"other", "120000")}, {"g": Entry(b"other", "120000")}),
+    "the same deleted binary": ({"g": BINARY}, {"g": None}, {}),
+    "the same deleted empty file": ({"g": b""}, {"g": None}, {}),
+    "the same deleted text": ({"g": CRLF}, {"g": None}, {}),
+    "the same rename": ({"g": CRLF}, {"g": None, "h": CRLF}, {"h": CRLF}),
+    "the same binary": ({"g": BINARY}, {"g": BINARY + b"1"}, {"g": BINARY + b"1"}),
+    "the same mode": ({"g": CRLF}, {"g": Entry(CRLF, "100755")}, {"g": Entry(CRLF, "100755")}),
+}
+
+
+@pytest.mark.parametrize("name", LANDED)
+def test_a_patch_of_which_one_file_landed_is_asked_about(past: Past, name: str) -> None:
+    before, patch, after = LANDED[name]
+    past.build("b100", {"f": LINES, **before})
+    past.patch("one", {"f": changed(LINES, 3), **patch})
+    past.build("b101", {"f": LINES, **after})
+    series = load_series(past.save(past.root / "patches"))
+    found = rebase(past.git, series, BuildTag.parse("b101"), work=past.root / "work")
+    assert isinstance(found, Stopped)
+    ((path,),) = (conflict.paths for conflict in found.conflicts)
+    assert (path.path, path.kind) == (sorted(patch)[-1], PARTLY_UPSTREAM)
 
 
 CONFLICTS: Mapping[str, tuple[Side, Patch, Side]] = {
