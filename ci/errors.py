@@ -191,7 +191,7 @@ class SeriesConflict(SpeedforkError):
     """A patch does not go onto the aim; nothing was moved."""
 
     exit_code = EXIT_CONFLICT
-    advice = "invoke rebase-upstream  (opens a worktree for the conflict; see 'A conflict' in docs/maintainer.md)"
+    advice = "invoke rebase-upstream  # opens a worktree for the conflict; see 'A conflict' in docs/maintainer.md"
 
 
 class Interrupted(SpeedforkError):

@@ -17,7 +17,7 @@ from ci.home import Home
 BUILD_JSON = "build.json"
 FORMAT = 1
 REBUILD_HINT = "remove that folder and build again"
-BUILD_HINT = "./noxw -s build-cpu  (it prints both folders)"
+BUILD_HINT = "./noxw -s build-cpu  # it prints both folders"
 
 Variant = Literal["stock", "speed"]
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import fsdecode
+from pathlib import Path
 
 from ci.errors import ConfigProblem, RebaseUnfinished
 from ci.git import EPOCH, IDENTITY_EMAIL, IDENTITY_NAME, Git
@@ -71,12 +72,10 @@ def _opened(home: Home, state: State) -> Git:
     return repo
 
 
-def _unfinished(repo: Git, faults: Iterable[str], command: str) -> RebaseUnfinished:
+def _unfinished(repo: Git, faults: Iterable[str], *steps: str) -> RebaseUnfinished:
     listed = "".join(f"\n    {fault}" for fault in faults)
-    return RebaseUnfinished(
-        f"{repo.path}: not ready to be taken over{listed}",
-        hint=f"cd {shell_word(repo.path)} && {command}, then {CONTINUE}",
-    )
+    lines = ("finish it there", f"cd {shell_word(repo.path)}", *steps, "cd -", CONTINUE)
+    return RebaseUnfinished(f"{repo.path}: not ready to be taken over{listed}", hint="\n  ".join(lines))
 
 
 def _require_done(repo: Git) -> None:
@@ -95,7 +94,8 @@ def _require_done(repo: Git) -> None:
         f"{shell_word(path)}: a new file, not added (remove it if it is no part of the patch)" for path in fresh
     ]
     if waiting:
-        raise _unfinished(repo, waiting, f"git add -- {words((*unmerged, *edited, *fresh))}")
+        marked = (f"edit {shell_word(path)}" for path in unmerged if _has_markers(repo, path))
+        raise _unfinished(repo, waiting, *marked, f"git add -- {words((*unmerged, *edited, *fresh))}")
 
 
 def _names(repo: Git, *argv: str) -> tuple[str, ...]:
@@ -103,10 +103,18 @@ def _names(repo: Git, *argv: str) -> tuple[str, ...]:
 
 
 def _conflict_words(repo: Git, path: str) -> str:
-    file = repo.path / path
-    if file.is_symlink() or not file.is_file():
+    if not _is_plain(repo.path / path):
         return "in conflict (git add what is right, or git rm it)"
-    return "still holds conflict markers" if MARKER.search(file.read_bytes()) else "edited and not added"
+    return "still holds conflict markers" if _has_markers(repo, path) else "edited and not added"
+
+
+def _has_markers(repo: Git, path: str) -> bool:
+    file = repo.path / path
+    return _is_plain(file) and bool(MARKER.search(file.read_bytes()))
+
+
+def _is_plain(file: Path) -> bool:
+    return file.is_file() and not file.is_symlink()
 
 
 def _source_commit(repo: Git, state: State) -> str:
@@ -167,15 +175,17 @@ def _require_change(repo: Git, files: _Files, state: State) -> None:
     if files.tree == repo.tree_of(state.tip):
         raise RebaseUnfinished(
             f"{repo.path}: nothing is left of {state.patch_id}: the files are those it was to change",
-            hint=f"{state.skip}  (when upstream has made it unnecessary), or {ABORT}",
+            hint=f"one of\n  {state.skip}  # when upstream has made it unnecessary\n  {ABORT}",
         )
+    found = {shell_word(fsdecode(path)): tuple(_new_markers(repo, files, path)) for path in files.changed()}
     faults = [
-        f"{shell_word(fsdecode(path))}: still holds conflict markers: {line.decode('utf-8', 'replace')}"
-        for path in files.changed()
-        for line in _new_markers(repo, files, path)
+        f"{name}: still holds conflict markers: {line.decode('utf-8', 'replace')}"
+        for name, lines in found.items()
+        for line in lines
     ]
     if faults:
-        raise _unfinished(repo, faults, "remove the lines and git add the files")
+        names = [name for name, lines in found.items() if lines]
+        raise _unfinished(repo, faults, *(f"edit {name}" for name in names), f"git add -- {' '.join(names)}")
 
 
 def _new_markers(repo: Git, files: _Files, path: bytes) -> Iterator[bytes]:

@@ -29,8 +29,8 @@ MOVED_ASIDE = re.compile(rb"~[0-9a-f]{40}(?:_\d+)?$")
 
 GIT_CONFLICT = re.compile(r"CONFLICT \(([^)]*)\): ", re.DOTALL)
 
-NO_BLOB = "0" * 40
-"""What git names for a side that it lost track of between renamed folders (`git rebase` itself breaks off there)."""
+PLAIN = re.compile(r"CONFLICT \((?:content|add/add)\): ")
+"""What git says of two texts that do not merge: no more than the path and both sides, which are shown anyway."""
 
 NO_BLOB = "0" * 40
 """What git names for a side that it lost track of between renamed folders (`git rebase` itself breaks off there)."""
@@ -105,7 +105,8 @@ class Conflict:
             lines.append(f"{path.path}: {path.kind}")
             for clash in path.clashes:
                 lines += [f"  at line {clash.line}", clash.describe(self.upon, self.patch_id)]
-        return "\n".join(line.rstrip("\n") for line in [*lines, self.said] if line)
+        lines += [line for line in self.said.split("\n") if not PLAIN.match(line)]
+        return "\n".join(line.rstrip("\n") for line in lines if line)
 
     def to_json(self) -> dict[str, JsonValue]:
         """The conflict for a machine."""
@@ -131,8 +132,8 @@ class Conflict:
             return None
         options = "".join(f" --accept-partial {patch_id}" for patch_id in (*accepted, self.patch_id))
         return (
-            f"invoke rebase-upstream --onto {self.upon}{options}  (when what is left of {self.patch_id} is right by "
-            "itself; else adapt the patch in patches/)"
+            f"invoke rebase-upstream --onto {self.upon}{options}  # when what is left of {self.patch_id} is right by "
+            "itself; else adapt the patch in patches/"
         )
 
 

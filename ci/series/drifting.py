@@ -151,21 +151,20 @@ def _declared(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> tuple[
     return old, new
 
 
-def describe(found: Iterable[PatchDrift], onto: BuildTag) -> str:
-    """For people: each patch with its changed declarations, the change in words and as a small diff, what to type."""
-    return "\n".join(line for patch in found for line in _described(patch, onto))
+def describe(found: Iterable[PatchDrift]) -> str:
+    """For people: each patch with its changed declarations, the change in words and as a small diff."""
+    return "\n".join(line for patch in found for line in _described(patch))
 
 
-def _described(patch: PatchDrift, onto: BuildTag) -> Iterable[str]:
+def _described(patch: PatchDrift) -> Iterable[str]:
     for drift in patch.drifts:
-        yield f"{patch.patch_id}: {headline(drift)}"
+        yield f"drift under {patch.patch_id}: {headline(drift)}"
         lines = text_diff(drift.before, drift.after).split("\n")
         yield from (f"    {line}" for line in lines[:SHOWN_LINES])
         if len(lines) > SHOWN_LINES:
             yield f"    ... and {len(lines) - SHOWN_LINES} lines more"
-        yield f"  looked at and fine? add to the patch's message: Drift-Ack: {drift.declaration} {onto}"
     for drift in patch.acknowledged:
-        yield f"{patch.patch_id}: acknowledged: {headline(drift)}"
+        yield f"drift under {patch.patch_id}, acknowledged: {headline(drift)}"
 
 
 def headline(drift: Drift) -> str:

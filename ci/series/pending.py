@@ -117,6 +117,12 @@ def merge_pending(
     return tuple(_still_pending(kept, series.patches))
 
 
+def no_longer(carried: Iterable[Pending], pending: Iterable[Pending]) -> tuple[Pending, ...]:
+    """The entries that were carried and need not be any more."""
+    left = {_key(entry) for entry in pending}
+    return tuple(entry for entry in carried if _key(entry) not in left)
+
+
 def _key(entry: Pending) -> tuple[str, str, Kind]:
     return entry.patch_id, entry.drift.declaration, entry.drift.kind
 

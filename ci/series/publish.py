@@ -135,7 +135,7 @@ def _explain(fork: Fork, wanted: Wanted, plan: Plan, done: Completed) -> None:
     if NO_ATOMIC in said:
         raise PushRejected(
             f"{fork.remote.shown} cannot move branch and tag together (no atomic pushes); nothing was moved",
-            hint="git config receive.advertiseAtomic true  (in the repository there, served by git 2.4 or newer)",
+            hint="git config receive.advertiseAtomic true  # in the repository there, served by git 2.4 or newer",
         )
     raise PushRejected(f"{fork.remote.shown} refuses the push; nothing was moved\n{said}")
 

@@ -107,8 +107,18 @@ def refuse_in_progress(home: Home) -> None:
     if state:
         raise RebaseInProgress(
             f"a rebase onto {state.onto} is in progress: {state.patch_id} waits in {worktree_of(home, state)}",
-            hint=f"{CONTINUE}, or {state.skip}, or {ABORT}",
+            hint=ways_out(state),
         )
+
+
+def ways_out(state: State) -> str:
+    """What a person may type while a conflict waits, a command a line."""
+    ways = (
+        (CONTINUE, "takes over what is in the worktree, records the resolution"),
+        (state.skip, "leaves the patch out"),
+        (ABORT, "forgets this rebase; patches/ is as it was"),
+    )
+    return "\n".join(("one of", *(f"  {command}  # {what}" for command, what in ways)))
 
 
 def save_state(home: Home, state: State) -> None:

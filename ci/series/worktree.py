@@ -18,14 +18,13 @@ from ci.outcome import JsonValue
 from ci.process import failure_of
 from ci.series import resolutions
 from ci.series.rebase_state import (
-    ABORT,
-    CONTINUE,
     State,
     folder_of,
     load_state,
     refuse_in_progress,
     save_state,
     sweep,
+    ways_out,
 )
 from ci.series.rerere import sides_of, unmerged_paths, unmerged_stages
 from ci.series.resolutions import load_store, replay_resolutions
@@ -158,27 +157,16 @@ def _settle_known(repo: Git, home: Home) -> tuple[Resolution, ...]:
 def instructions(worktree: Worktree) -> str:
     """What a person types now, from going there to the three ways out."""
     state, paths = worktree.state, worktree.conflicts
-    lines = [
-        f"the worktree of {state.patch_id} on {state.onto} is {worktree.path}",
-        f"  cd {shell_word(worktree.path)}",
-    ]
+    lines = [f"settle {state.patch_id} on {state.onto} in its worktree", f"  cd {shell_word(worktree.path)}"]
     if paths:
         lines += [f"  edit {shell_word(path)}" for path in paths]
         lines += [f"  git add -- {words(paths)}"]
     else:
-        lines += ["  git diff --cached    (git found no conflict: judge whether what is left of the patch is right)"]
+        lines += ["  git diff --cached  # git found no conflict: judge whether what is left of the patch is right"]
     if worktree.resolutions:
         known = words(resolution.path for resolution in worktree.resolutions)
-        lines += [f"  git diff --cached -- {known}    (resolved from patches/{resolutions.FOLDER}: read it)"]
-    return "\n".join(
-        [
-            *lines,
-            "then, back in the fork's checkout, one of",
-            f"  {CONTINUE}    (takes over what is there, records the resolution)",
-            f"  {state.skip}    (leaves the patch out)",
-            f"  {ABORT}    (forgets this rebase; patches/ is as it was)",
-        ]
-    )
+        lines += [f"  git diff --cached -- {known}  # resolved from patches/{resolutions.FOLDER}: read it"]
+    return "\n".join([*lines, "  cd -", f"then {ways_out(state)}"])
 
 
 def words(paths: Iterable[str | Path]) -> str:

@@ -14,7 +14,7 @@ from ci.series.drifting import find_drift
 from ci.series.export import export_commits, write_series
 from ci.series.fold import Decisions, Settled
 from ci.series.order import Series, load_series
-from ci.series.pending import PENDING, load_pending, merge_pending, pending_toml
+from ci.series.pending import PENDING, load_pending, merge_pending, no_longer, pending_toml
 from ci.series.queue import queue_digest
 from ci.series.rebase_state import State, abort, load_state, refuse_in_progress, require_state
 from ci.series.resolutions import FOLDER, load_store
@@ -112,7 +112,7 @@ def fresh(home: Home, asked: Request) -> Move:
     if series.base.tag > goal:
         raise UsageProblem(
             f"base {series.base.tag} of the series is newer than the aim {goal}",
-            hint=f"invoke rebase-upstream --onto {series.base.tag}  (or a newer build: invoke upstream)",
+            hint=f"invoke rebase-upstream --onto {series.base.tag}  # or a newer build: invoke upstream",
         )
     return Move(series=series, onto=goal, accepted=asked.accept_partial, skipped=asked.skip, queue=queue)
 
@@ -217,10 +217,13 @@ def looked_at(home: Home, history: Git, going: Move, rebased: Rebased, exported:
     staying = {commit.patch_id for commit in rebased.commits}
     kept = replace(going.series, patches=tuple(patch for patch in going.series.patches if patch.id in staying))
     drift = find_drift(history, kept, going.onto)
+    carried = load_pending(home.patches)
+    pending = merge_pending(carried, drift, kept, going.onto)
     return Found(
         reviews=review(history, going.series, rebased, exported),
         drift=drift,
-        pending=merge_pending(load_pending(home.patches), drift, kept, going.onto),
+        pending=pending,
+        settled=no_longer(carried, pending),
     )
 
 

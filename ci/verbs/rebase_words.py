@@ -8,7 +8,7 @@ from ci.outcome import JsonMap
 from ci.series.drifting import PatchDrift
 from ci.series.drifting import describe as describe_drift
 from ci.series.order import Series
-from ci.series.pending import Pending
+from ci.series.pending import PENDING, Pending
 from ci.series.resolutions import Store
 from ci.series.resolutions import describe as describe_resolutions
 from ci.series.results import Rebased
@@ -44,11 +44,12 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What there is to look at after a move: by patch, and drift, new and pending."""
+    """What there is to look at after a move: by patch; drift, new, pending, and pending no more."""
 
     reviews: tuple[Review, ...]
     drift: tuple[PatchDrift, ...]
     pending: tuple[Pending, ...]
+    settled: tuple[Pending, ...] = ()
 
 
 def show(console: Console, series: Series, rebased: Rebased, found: Found, store: Store, asked: Request) -> None:
@@ -58,19 +59,28 @@ def show(console: Console, series: Series, rebased: Rebased, found: Found, store
         (one.id, one.words, by_id[one.id].moved_words if one.id in by_id else "", one.subject)
         for one in carried(series, rebased)
     ]
-    console.table(("patch", "outcome", "where", "subject"), rows, title=f"{series.base.tag} to {rebased.onto}")
-    for line in (*review_words(found.reviews, store), *drift_words(found, rebased.onto)):
+    console.table(("patch", "outcome", "where", "subject"), rows, title=title_of(series.base.tag, rebased.onto))
+    moved = rebased.onto != series.base.tag
+    for line in (*review_words(found.reviews, store, moved=moved), *drift_words(found, rebased.onto)):
         console.result(line)
     command = replace(asked, onto=str(rebased.onto), dry_run=False).command
-    console.result(closing_words(rebased, command, dry_run=asked.dry_run, moved=rebased.onto != series.base.tag))
+    console.result(closing_words(rebased, command, dry_run=asked.dry_run, moved=moved))
     console.document(document(series, rebased, found, unused_of(found.reviews, store), dry_run=asked.dry_run))
 
 
-def review_words(reviews: Sequence[Review], store: Store) -> tuple[str, ...]:
-    """Hunks that would fit elsewhere, and recorded resolutions: what was replayed, and what was not used."""
+def title_of(base: BuildTag, onto: BuildTag) -> str:
+    """From where to where; one build when the series stays."""
+    return f"{base} to {onto}" if onto != base else f"on {base}"
+
+
+def review_words(reviews: Sequence[Review], store: Store, *, moved: bool) -> tuple[str, ...]:
+    """Hunks that would fit elsewhere, and recorded resolutions: what was replayed, and what was not used.
+
+    A series that stays where it is meets no conflict: that nothing was used there says nothing.
+    """
     places = [f"look at {one.patch_id}: {place.words}" for one in reviews for place in one.ambiguous]
     replayed = [resolution for one in reviews for resolution in one.resolutions]
-    told = describe_resolutions(store, replayed)
+    told = describe_resolutions(store, replayed).rstrip("\n") if moved else ""
     return (*places, told) if told else tuple(places)
 
 
@@ -81,16 +91,20 @@ def unused_of(reviews: Sequence[Review], store: Store) -> tuple[str, ...]:
 
 def drift_words(found: Found, onto: BuildTag) -> tuple[str, ...]:
     """What upstream changed under the patches, old and new text, and what that asks for."""
-    if not found.pending:
-        return ()
     known = {(one.patch_id, drift.declaration) for one in found.drift for drift in one.drifts}
     earlier = [one.headline for one in found.pending if (one.patch_id, one.drift.declaration) not in known]
-    return (
-        *((describe_drift(found.drift, onto),) if known else ()),
+    lines = (
+        *((describe_drift(found.drift),) if found.drift else ()),
+        *(f"no longer in patches/{PENDING}: {one.headline}" for one in found.settled),
         *(f"still to be looked at: {headline}" for headline in earlier),
-        "nothing is packed before parity passes on this; or look at each, and acknowledge it in its patch:",
-        *(f"  {one.patch_id}: {one.trailer}" for one in found.pending),
     )
+    if not found.pending:
+        return lines
+    need = f"{len(found.pending)} drift(s) to be looked at: while {PENDING} names any, a release needs parity to pass"
+    how = (
+        f"what is fine as it is: add the line to the trailers of its patch, then invoke rebase-upstream --onto {onto}"
+    )
+    return (*lines, need, how, *(f"  patches/{one.patch_id}.patch: {one.trailer}" for one in found.pending))
 
 
 def document(series: Series, rebased: Rebased, found: Found, unused: Sequence[str], *, dry_run: bool) -> JsonMap:
@@ -117,9 +131,9 @@ def closing_words(rebased: Rebased, command: str, *, dry_run: bool, moved: bool)
     if dry_run and not moved:
         return "the series stands on that build already: nothing to do"
     if dry_run:
-        return f"would give tree {rebased.tree}; nothing was changed. next: {command}"
+        return f"would give tree {rebased.tree}; nothing was changed\nnext: {command}"
     if not moved:
         return "the series stands on that build already; its files are as an export writes them"
     return (
-        f"patches/ now stands on {rebased.onto}, tree {rebased.tree}. next: git add -A patches/ && git diff --cached"
+        f"patches/ now stands on {rebased.onto}, tree {rebased.tree}\nnext: git add -A patches/ && git diff --cached"
     )

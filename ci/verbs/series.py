@@ -16,7 +16,7 @@ from ci.series.export import export_queue, first_queue
 from ci.series.importer import NewPatch, NewQueue, import_range
 from ci.series.listing import HEADINGS, listed
 from ci.series.order import BaseTag, Series, load_series
-from ci.series.pending import load_pending
+from ci.series.pending import load_pending, merge_pending, no_longer
 from ci.series.queue import SERIES, finish_replacement, queue_digest, replace_queue
 from ci.series.rebase_state import refuse_in_progress
 from ci.series.stale import Stale, stale_files
@@ -41,9 +41,12 @@ def show(home: Home, console: Console) -> int:
     patches = [listed(patch, now=now) for patch in series.patches]
     console.result(base_words(series, state))
     console.table(HEADINGS, [patch.row() for patch in patches], title=f"{len(patches)} speed commit(s)")
-    pending = load_pending(home.patches)
+    carried = load_pending(home.patches)
+    pending = merge_pending(carried, (), series, series.base.tag)
     for entry in pending:
         console.result(f"drift to be looked at: {entry.headline}")
+    for entry in no_longer(carried, pending):
+        console.result(f"looked at: {entry.headline}\nnext: invoke rebase-upstream --onto {series.base.tag}")
     git = Git(path=home.patches)
     console.document(
         {
@@ -224,12 +227,12 @@ def import_words(home: Home, asked: ImportRequest, queue: NewQueue) -> str:
         command = f"invoke import-series --from {without_credentials(asked.remote)} --range {asked.range}"
         return (
             f"would write {len(queue.patches)} patch file(s) with {count} TODO value(s); nothing was changed\n"
-            f"next: {command}{' --replace  (patches/ holds a series already)' if there else ''}"
+            f"next: {command}{' --replace  # patches/ holds a series already' if there else ''}"
         )
-    left = f"next: write the {count} TODO value(s) in patches/*.patch, then " if count else "next: "
+    left = f"write the {count} TODO value(s) in patches/*.patch; " if count else ""
     return (
-        f"patches/ holds {len(queue.patches)} patch(es). undo: {UNDO}\n"
-        f"{left}invoke series  (it lists what is missing, with the allowed values)"
+        f"patches/ holds {len(queue.patches)} patch(es); {left}undo: {UNDO}\n"
+        f"next: invoke series{'  # lists what is missing, with the allowed values' if count else ''}"
     )
 
 

@@ -15,7 +15,7 @@ from ci.git import EPOCH, Git
 from ci.home import Home
 from ci.process import Completed, Running, run, scrubbed_env
 from ci.series.collecting import Collected, collect
-from ci.series.rebase_state import abort, load_state, refuse_in_progress, worktree_of
+from ci.series.rebase_state import abort, load_state, refuse_in_progress, ways_out, worktree_of
 from ci.series.resolutions import load_store
 from ci.series.worktree import Worktree, instructions, open_worktree, shell_word
 from ci.upstream.tags import build_tags
@@ -210,12 +210,12 @@ REFUSALS: dict[Callable[[Person], None], tuple[str, str]] = {
     make_change_after_commit: ("changes were added after the commit", "git commit --amend"),
     make_unsaved: ("a.txt: changed and not added", "git add -- a.txt"),
     make_new_file: ("'new file.cu': a new file, not added", "git add -- 'new file.cu'"),
-    make_marker: ("a.txt: still holds conflict markers: =======", "git add"),
+    make_marker: ("a.txt: still holds conflict markers: =======", "  edit a.txt\n  git add -- a.txt\n"),
     make_given_up: ("nothing is left of speed-up", SKIP),
     make_skipped: ("nothing is left of speed-up", SKIP),
     make_upstreams: ("nothing is left of speed-up", SKIP),
-    make_none: ("a.txt: still holds conflict markers", "git add -- a.txt"),
-    make_edited_only: ("a.txt: edited and not added", "git add -- a.txt"),
+    make_none: ("a.txt: still holds conflict markers", "  edit a.txt\n  git add -- a.txt\n"),
+    make_edited_only: ("a.txt: edited and not added", "speed-up\n  git add -- a.txt\n"),
     make_deleted: ("a.txt: in conflict (git add what is right, or git rm it)", "git add -- a.txt"),
 }
 
@@ -238,8 +238,10 @@ def test_what_is_not_ready_is_refused_with_the_command(
 def test_the_advice_on_two_commits_works(person: Person) -> None:
     person.resolve()
     make_two_commits(person)
-    command = person.refused().hint.partition("&& ")[2].partition(",")[0]
-    person.git(*command.split()[1:])
+    cd, *commands, back, _ = person.refused().hint.splitlines()[1:]
+    assert (cd, back) == (f"  cd {person.path}", "  cd -")
+    for command in commands:
+        run(("bash", "-c", command), cwd=person.path)
     assert person.clash.past.content(person.done().settled.commit, "a.txt") == SETTLED
 
 
@@ -342,9 +344,7 @@ def test_known_conflicts_are_settled_before_a_person_comes(tmp_path: Path, clash
     person = Person(two)
     assert person.worktree.conflicts == ("run me",)
     assert (person.path / "a.txt").read_bytes() == SETTLED
-    assert "git diff --cached -- a.txt    (resolved from patches/resolutions: read it)" in instructions(
-        person.worktree
-    )
+    assert "git diff --cached -- a.txt  # resolved from patches/resolutions: read it" in instructions(person.worktree)
     person.resolve("run me", changed(numbered(5), 2, b"both"))
     collected = person.done()
     assert len(collected.recorded.ids) == 1
@@ -399,14 +399,13 @@ def test_odd_names(tmp_path: Path, path: str) -> None:
 
 def test_instructions_name_the_place_the_files_and_the_ways_out(person: Person) -> None:
     assert instructions(person.worktree).splitlines() == [
-        f"the worktree of speed-up on b101 is {person.path}",
+        "settle speed-up on b101 in its worktree",
         f"  cd {person.path}",
         "  edit a.txt",
         "  git add -- a.txt",
-        "then, back in the fork's checkout, one of",
-        "  invoke rebase-upstream --continue    (takes over what is there, records the resolution)",
-        "  invoke rebase-upstream --skip speed-up    (leaves the patch out)",
-        "  invoke rebase-upstream --abort    (forgets this rebase; patches/ is as it was)",
+        "  cd -",
+        "then one of",
+        *ways_out(person.worktree.state).splitlines()[1:],
     ]
 
 

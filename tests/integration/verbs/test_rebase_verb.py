@@ -21,7 +21,7 @@ from ci.series.results import CommitOf
 from ci.verbs import rebase
 from ci.verbs.rebase_words import Request
 from tasks import told
-from tests.helpers.histories import Past, changed, numbered
+from tests.helpers.histories import Entry, Past, changed, numbered
 
 LINES = numbered(30)
 ONTO = Request(onto="b102")
@@ -57,7 +57,7 @@ def stop(home: Home, asked: Request = ONTO) -> SeriesConflict:
 
 def worktree(error: SeriesConflict) -> Path:
     """Where the printed commands lead."""
-    (path,) = re.findall(r"^ +cd (.+)$", error.hint, re.MULTILINE)
+    (path,) = re.findall(r"^ +cd ([^-].*)$", error.hint, re.MULTILINE)
     return Path(*shlex.split(path))
 
 
@@ -263,9 +263,20 @@ def test_options_that_exclude_each_other_are_refused(past: Past, home: Home, ask
         rebase.rebase(home, Console(), asked)
 
 
-def test_a_conflict_is_one_document_for_a_machine(
-    past: Past, home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_went_through_but_wants_a_look_is_named(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    past = Past(home.root)
+    block = LINES[: LINES.index(b"line 8")]
+    past.build("b100", {"run.sh": LINES, "twice.txt": LINES})
+    past.patch("one", {"run.sh": changed(LINES, 12), "twice.txt": changed(LINES, 4)})
+    past.build("b101", {"run.sh": Entry(LINES, "100755"), "twice.txt": LINES + block})
+    past.save(home.patches)
+    assert rebase.rebase(home, Console(), Request(onto="b101", dry_run=True)) == 0
+    said = capsys.readouterr().out
+    assert "look at one: run.sh: upstream changed its mode from 100644 to 100755, which stays" in said
+    assert "look at one: twice.txt: hunk 1 went to line 1, its old text stands at 31 too" in said
+
+
+def test_a_conflict_is_one_document_for_a_machine(past: Past, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     error = stop(home)
     capsys.readouterr()
     assert told(Console(json_output=True), error) == 3

@@ -101,7 +101,7 @@ def test_a_half_landed_patch_names_the_option_that_accepts_it(home: Home) -> Non
     both = half_landed(past, home)
     with pytest.raises(SeriesConflict, match="partly upstream") as caught:
         rebase.rebase(home, Console(), Request(onto="b101", dry_run=False))
-    command, *words = caught.value.hint.split("  (")[0].split()
+    command, *words = caught.value.hint.split("  # ")[0].split()
     assert (command, words) == ("invoke", ["rebase-upstream", "--onto", "b101", "--accept-partial", "first"])
     rebase.rebase(home, Console(), Request(onto=words[2], dry_run=False, accept_partial=(words[4],)))
     assert load_series(home.patches).ids == ("first",)
