@@ -1,10 +1,11 @@
-"""What a person should look at after a rebase without conflict: hunks that moved, hunks that would fit elsewhere."""
+"""What a person should look at after a rebase without conflict: where hunks went or would fit too, other modes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ci.git import Git
 from ci.outcome import JsonValue
+from ci.series.modes import OtherMode, other_modes
 from ci.series.objects import Objects
 from ci.series.order import Series
 from ci.series.patch import read_mail, touched_files
@@ -15,11 +16,12 @@ from ci.series.workshop import header
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
-    """One patch on the aim: where it went, and which of its conflicts a recorded resolution settled."""
+    """One patch on the aim: where it went, what it met, and which of its conflicts a recorded resolution settled."""
 
     patch_id: str
     moves: tuple[Moved, ...]
     ambiguous: tuple[Ambiguous, ...]
+    modes: tuple[OtherMode, ...]
     resolutions: tuple[Resolution, ...]
 
     @property
@@ -27,11 +29,17 @@ class Review:
         """Where the hunks went, in one line; empty when nothing moved."""
         return "; ".join(moved_words(self.moves))
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to look at, one line each."""
+        return (*(place.words for place in self.ambiguous), *(mode.words for mode in self.modes))
+
     def to_json(self) -> dict[str, JsonValue]:
         """Plain JSON form."""
         return {
             "moved": [move.to_json() for move in self.moves],
             "ambiguous": [place.to_json() for place in self.ambiguous],
+            "modes": [mode.to_json() for mode in self.modes],
             "resolutions": [{"id": r.conflict_id, "path": r.path, "diff": r.diff} for r in self.resolutions],
         }
 
@@ -62,5 +70,6 @@ def _one(objects: Objects, result: Applied, before: bytes, after: bytes) -> Revi
         patch_id=result.patch_id,
         moves=moved(before, after),
         ambiguous=ambiguous(after, files),
+        modes=other_modes(before, after),
         resolutions=result.resolutions,
     )

@@ -74,11 +74,11 @@ def title_of(base: BuildTag, onto: BuildTag) -> str:
 
 
 def review_words(reviews: Sequence[Review], store: Store, *, moved: bool) -> tuple[str, ...]:
-    """Hunks that would fit elsewhere, and recorded resolutions: what was replayed, and what was not used.
+    """What to look at in single patches, and recorded resolutions: what was replayed, and what was not used.
 
     A series that stays where it is meets no conflict: that nothing was used there says nothing.
     """
-    places = [f"look at {one.patch_id}: {place.words}" for one in reviews for place in one.ambiguous]
+    places = [f"look at {one.patch_id}: {note}" for one in reviews for note in one.notes]
     replayed = [resolution for one in reviews for resolution in one.resolutions]
     told = describe_resolutions(store, replayed).rstrip("\n") if moved else ""
     return (*places, told) if told else tuple(places)
