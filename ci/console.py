@@ -91,6 +91,18 @@ def _wide(console: RichConsole) -> RichConsole:
     return console
 
 
+def _whole_columns(headings: Sequence[str], rows: Sequence[Sequence[str]], *, room: int) -> frozenset[int]:
+    """Columns that hold single words, such as ids, and so cannot wrap well: from the left, as far as `room` goes."""
+    whole: set[int] = set()
+    for at in range(len(headings)):
+        cells = [row[at] for row in rows]
+        width = max((len(cell) for cell in (headings[at], *cells)), default=0)
+        if width <= room and not any(letter.isspace() for cell in cells for letter in cell):
+            whole.add(at)
+            room -= width
+    return frozenset(whole)
+
+
 class Console:
     """What commands print through."""
 
@@ -133,8 +145,9 @@ class Console:
         if title:  # above the table, where it does not wrap at the table's width
             target.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
         grid = Table(header_style="bold")
-        for heading in headings:
-            grid.add_column(heading, overflow="fold")
+        whole = _whole_columns(headings, rows, room=target.width // 2)
+        for at, heading in enumerate(headings):
+            grid.add_column(heading, overflow="fold", no_wrap=at in whole)
         for row in rows:
             grid.add_row(*(self._cell(cell) for cell in row))
         target.print(grid)

@@ -71,9 +71,26 @@ def load_series(patches_dir: Path) -> Series:
     faults += _identity_faults(patches)
     faults += _base_faults(patches, base)
     if faults or base is None:
-        listed = "".join(f"\n    {fault}" for fault in faults)
+        listed = "".join(f"\n    {line}" for line in _by_files(faults))
         raise SeriesProblem(f"{patches_dir}: {len(faults)} fault(s) in the series{listed}")
     return Series(base=base, patches=tuple(patches))
+
+
+def _by_files(faults: Iterable[str]) -> Iterable[str]:
+    """Faults as lines; what several files have alike is said once, under their names."""
+    names: dict[str, dict[str, None]] = {}
+    for fault in faults:
+        name, _, text = fault.partition(": ")
+        names.setdefault(text, {})[name] = None
+    texts: dict[tuple[str, ...], list[str]] = {}
+    for text, found in names.items():
+        texts.setdefault(tuple(found), []).append(text)
+    for files, said in texts.items():
+        if len(files) == 1:
+            yield from (f"{files[0]}: {text}" for text in said)
+        else:
+            yield f"{', '.join(files)}:"
+            yield from (f"    {text}" for text in said)
 
 
 def _load_base(path: Path, faults: list[str]) -> BaseTag | None:

@@ -72,8 +72,10 @@ def tell(
     if missing:
         names = " ".join(f"--build {tag}" for tag in missing)
         console.result(
-            f"{len(missing)} pinned build(s) between them are not fetched. next: invoke sync-upstream {names}"
+            f"{len(missing)} pinned build(s) between them are not fetched\nnext: invoke sync-upstream {names}"
         )
+    else:
+        console.result(f"next: invoke rebase-upstream --onto {matrix.builds[-1]}")
 
 
 def document(matrix: Matrix, origins: dict[str, Culprit], picture: Path) -> JsonMap:

@@ -62,6 +62,12 @@ def test_another_total_begins_another_count(
     assert "10 of 50, about 80 s left" in capsys.readouterr().err
 
 
+def test_ids_stay_whole_while_words_wrap(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "-".join(["id"] * 20)
+    Console().table(("patch", "one", "two"), [(name, "words " * 40, "words " * 40)])
+    assert name in capsys.readouterr().out
+
+
 def test_hints_can_be_typed_outside_the_environment() -> None:
     assert next_step("invoke upstream", {}) == "invoke upstream"
     assert next_step("invoke upstream", {"NOX_CURRENT_SESSION": "pipeline"}).endswith("activate && invoke upstream")

@@ -148,5 +148,22 @@ def test_every_fault_of_every_file_comes_in_one_message(patches: Path) -> None:
         assert words in message
 
 
+def test_what_several_files_lack_is_said_once_under_their_names(patches: Path) -> None:
+    for name in ("one", "two"):
+        raw = (
+            mail(name)
+            .replace(b"Speed-Feature: host-path\n", b"")
+            .replace(b"Speed-Targets: cpu", b"Speed-Targets: TODO")
+        )
+        (patches / f"{name}.patch").write_bytes(raw)
+    lines = problem(patches).splitlines()
+    at = lines.index("    one.patch, two.patch:")
+    assert "4 fault(s)" in lines[0]
+    assert [line.partition(": ")[0] for line in lines[at + 1 : at + 3]] == [
+        " " * 8 + "Speed-Feature",
+        " " * 8 + "Speed-Targets",
+    ]
+
+
 def test_a_missing_directory_is_named(tmp_path: Path) -> None:
     assert f"{tmp_path / 'none'}: no such directory" in problem(tmp_path / "none")
