@@ -74,18 +74,18 @@ class Texts:
             waiting = [_advanced(chain, self._known) for chain in waiting if _next(chain) not in clashing]
 
     def _learn(self, keys: Sequence[Key]) -> frozenset[Key]:
-        """Merge and remember; what does not merge is answered."""
-        merged, entries = self._merged(keys)
-        unmerged = _unmerged(merged)
-        clashing = frozenset(key for number, key in enumerate(keys) if _name(number) in unmerged)
-        self._known |= {key: entry for key, entry in zip(keys, entries, strict=True) if key not in clashing}
-        return clashing
+        """Merge; what does not merge is answered."""
+        unmerged = _unmerged(self._merged(keys)[0])
+        return frozenset(key for number, key in enumerate(keys) if _name(number) in unmerged)
 
     def _merged(self, keys: Sequence[Key]) -> tuple[Merged, list[Entry]]:
+        """Merge, and remember what is clean."""
         base, ours, theirs = ({_name(n): key[side] for n, key in enumerate(keys)} for side in range(3))
         merged = self._merge(base, ours, theirs)
-        entries = self._read(merged.tree)
-        return merged, [entries[_name(number)] for number in range(len(keys))]
+        tree, unmerged = self._read(merged.tree), _unmerged(merged)
+        entries = {_name(number): tree[_name(number)] for number in range(len(keys))}
+        self._known |= {key: entries[_name(n)] for n, key in enumerate(keys) if _name(n) not in unmerged}
+        return merged, list(entries.values())
 
 
 def _key(text: Text) -> Key:
