@@ -87,7 +87,18 @@ DOOR_OF = {
     "tree_sitter_cuda": {"ci.series.declarations"},
 }
 
-OUTSIDE = {"subprocess", "requests", "gguf", "pygit2", "pypi_simple", "socket", "shutil", "tempfile", "urllib", "http"}
+OUTSIDE = {
+    "subprocess",
+    "requests",
+    "gguf",
+    "pygit2",
+    "pypi_simple",
+    "socket",
+    "shutil",
+    "tempfile",
+    "urllib",
+    "http",
+}
 """Libraries that reach outside the process: no pure module imports them."""
 
 
