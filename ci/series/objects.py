@@ -24,6 +24,8 @@ EMPTY: Entries = {}
 COMPRESSION = 1
 """zlib's level for loose objects: they are read once or twice, and packed anew when they leave."""
 
+DAMAGED = "look what is damaged: git -C <folder of the history> fsck; then remove that folder: invoke sync-upstream"
+
 BLOBS_KEPT = 256
 """Files that are read again soon: the sides of one merge are those of the next."""
 
@@ -153,6 +155,8 @@ class Objects:
             found, data = self._made.get(name) or self._odb.read(name)
         except (KeyError, ValueError):
             raise SourceTreeProblem(f"git object {name} is missing", hint="invoke sync-upstream") from None
+        except pygit2.GitError as fault:
+            raise SourceTreeProblem(f"git object {name} is damaged: {fault}", hint=DAMAGED) from None
         if found != kind:
             what = ObjectType(found).name.lower()
             raise SourceTreeProblem(f"git object {name} is a {what}, not a {kind.name.lower()}")
