@@ -9,6 +9,7 @@ from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
 from ci.series.collecting import Collected, collect
+from ci.series.conflict import Conflict
 from ci.series.culprit import next_to_look_at
 from ci.series.drifting import find_drift
 from ci.series.export import export_commits, write_series
@@ -18,7 +19,7 @@ from ci.series.pending import PENDING, load_pending, merge_pending, no_longer, p
 from ci.series.queue import queue_digest
 from ci.series.rebase_state import State, abort, load_state, refuse_in_progress, require_state
 from ci.series.resolutions import FOLDER, load_store
-from ci.series.results import Rebased, Stopped
+from ci.series.results import Absorbed, Rebased, Stopped
 from ci.series.review import review
 from ci.series.worktree import instructions, open_worktree
 from ci.stage import Context, Options
@@ -200,7 +201,7 @@ def move(home: Home, console: Console, going: Move, asked: Request) -> int:
     source = snapshot_source(home)
     fetch(source, console, {going.series.base.tag, going.onto})
     result = attempted(home, context, going.series, going.onto, decisions=going.decisions)
-    while isinstance(result, Stopped) and fetched_between(source, console, result):
+    while fetched_between(source, console, result):
         result = attempted(home, context, going.series, going.onto, decisions=going.decisions)
     if isinstance(result, Stopped):
         raise handed_over(home, source.git, going, result, asked)
@@ -227,10 +228,10 @@ def looked_at(home: Home, history: Git, going: Move, rebased: Rebased, exported:
     )
 
 
-def fetched_between(source: SnapshotSource, console: Console, found: Stopped) -> bool:
-    """Fetch pinned builds between the last good one and a conflict, halving the gap; whether there were any."""
+def fetched_between(source: SnapshotSource, console: Console, found: Rebased | Stopped) -> bool:
+    """Fetch builds where a conflict or an absorption may have begun, halving the gap; whether there were any."""
     missing = [tag for tag in source.known() if source.git.commit_of(tag.ref) is None]
-    origins = (conflict.since for conflict in found.conflicts)
+    origins = (result.since for result in found.results if isinstance(result, Absorbed | Conflict))
     wanted = {build for since in origins if since and (build := next_to_look_at(since, missing))}
     try:
         if wanted:

@@ -1,5 +1,6 @@
 """The series as files: series, import-series, export-series."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -96,6 +97,12 @@ class ImportRequest:
     replace: bool = False
     dry_run: bool = False
 
+    @property
+    def command(self) -> str:
+        """The import as typed, without its switches."""
+        remote = shlex.quote(without_credentials(self.remote))
+        return f"invoke import-series --from {remote} --range {shlex.quote(self.range)}"
+
 
 def import_(home: Home, console: Console, asked: ImportRequest) -> int:
     """Turn a range of a fork's commits into the queue.
@@ -113,7 +120,7 @@ def import_(home: Home, console: Console, asked: ImportRequest) -> int:
     fork = ForkSource(history=Git(path=home.history), address=asked.remote)
     check_history(home)
     with exclusive(home.lock):
-        seen = None if asked.dry_run else seen_room(home, replace=asked.replace)
+        seen = None if asked.dry_run else seen_room(home, asked)
         with console.task(f"{asked.range} from {fork.name}") as task, fork.fetched(span) as arrived:
             ground = ground_of(fork.history, arrived, span)
             work = home.work / "import"
@@ -141,7 +148,7 @@ def check_history(home: Home) -> None:
         )
 
 
-def seen_room(home: Home, *, replace: bool) -> str | None:
+def seen_room(home: Home, asked: ImportRequest) -> str | None:
     """Refuse to put a queue where one is, unless that was asked for and git can bring the old one back.
 
     Returns:
@@ -154,27 +161,27 @@ def seen_room(home: Home, *, replace: bool) -> str | None:
     refuse_in_progress(home)
     finish_replacement(home.patches)
     if any(home.patches.glob("*.patch")):
-        check_replaceable(home, replace=replace)
+        check_replaceable(home, asked)
     return queue_digest(home.patches) if home.patches.is_dir() else None
 
 
-def check_replaceable(home: Home, *, replace: bool) -> None:
+def check_replaceable(home: Home, asked: ImportRequest) -> None:
     """Let a queue go only when that was asked for and git holds it.
 
     Raises:
         UsageProblem: says how to keep what is there.
     """
-    if not replace:
+    if not asked.replace:
         raise UsageProblem(
             f"{home.patches} holds a series already",
-            hint="add --replace to put the imported one in its place (--dry-run shows it first)",
+            hint=f"{asked.command} --replace  # puts the imported one in its place; --dry-run shows it first",
         )
     status = Git(path=home.checkout)("status", "--porcelain", "--", home.patches, ok_codes=(0, 128))
     if status.code or status.stdout:
         state = "is not under git" if status.code else "has changes that are not committed"
         raise UsageProblem(
             f"{home.patches} {state}: replacing it could not be undone",
-            hint="git add -A patches && git commit, then run this command again",
+            hint="git add -A patches && git commit  # then run this command again",
         )
 
 
@@ -224,10 +231,9 @@ def import_words(home: Home, asked: ImportRequest, queue: NewQueue) -> str:
     count = sum(len(patch.todo) for patch in queue.patches)
     if asked.dry_run:
         there = any(home.patches.glob("*.patch"))
-        command = f"invoke import-series --from {without_credentials(asked.remote)} --range {asked.range}"
         return (
             f"would write {len(queue.patches)} patch file(s) with {count} TODO value(s); nothing was changed\n"
-            f"next: {command}{' --replace  # patches/ holds a series already' if there else ''}"
+            f"next: {asked.command}{' --replace  # patches/ holds a series already' if there else ''}"
         )
     left = f"write the {count} TODO value(s) in patches/*.patch; " if count else ""
     return (
@@ -275,7 +281,7 @@ def stale_problem(home: Home, stale: tuple[Stale, ...]) -> SeriesProblem:
     listed_files = "".join(file.brief() for file in stale)
     return SeriesProblem(
         f"{home.patches}: {len(stale)} file(s) differ from what an export writes{listed_files}",
-        hint="invoke export-series, then read git diff -- patches",
+        hint="invoke export-series && git diff -- patches",
     )
 
 
