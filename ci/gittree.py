@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import starmap
 from typing import NamedTuple, TypeAlias
 
 from ci.errors import SourceTreeProblem
@@ -83,8 +84,10 @@ def _entry(mode: bytes, raw_id: bytes) -> Entry:
 
 
 @lru_cache(1 << 16)
-def _rendered(entry: Entry) -> tuple[bytes, bytes]:
-    return b"%b " % entry.mode.encode(), b"\0%b" % bytes.fromhex(entry.id)
+def _rendered(name: bytes, entry: Entry) -> tuple[bytes, bytes]:
+    """What an entry is sorted by (a folder as if its name had a slash), and its bytes."""
+    raw = b"%b %b\0%b" % (entry.mode.encode(), name, bytes.fromhex(entry.id))
+    return (name + b"/" if entry.is_tree else name), raw
 
 
 def parse_tree(raw: bytes) -> dict[bytes, Entry]:
@@ -93,11 +96,8 @@ def parse_tree(raw: bytes) -> dict[bytes, Entry]:
 
 
 def render_tree(entries: Entries) -> bytes:
-    """The tree object of some entries; inverse of `parse_tree`. git sorts a folder as if its name had a slash."""
-    named = [(name + b"/" if entry.mode == FOLDER else name, name, entry) for name, entry in entries.items()]
-    named.sort()
-    parts = ((name, _rendered(entry)) for _, name, entry in named)
-    return b"".join(part for name, (mode, raw_id) in parts for part in (mode, name, raw_id))
+    """The tree object of some entries, in git's order; inverse of `parse_tree`."""
+    return b"".join(raw for _, raw in sorted(starmap(_rendered, entries.items())))
 
 
 def object_id(kind: str, data: bytes) -> str:

@@ -1,6 +1,7 @@
 """git's own merge of two commits, asked for again and again in one process (`git merge-tree --stdin`)."""
 
 import contextlib
+from collections.abc import Sequence
 from typing import Self
 
 from ci.git import Git
@@ -39,11 +40,19 @@ class Merger:
         Raises:
             CommandFailed: git does not know them, or has a fault of its own.
         """
+        self.ask(ours, theirs)
+        return self.answer()
+
+    def ask(self, ours: str, theirs: str) -> None:
+        """Begin a merge; its answer comes before another one is asked for."""
         dialogue = self._dialogue or self._begin()
         dialogue.tell(f"{ours} {theirs}\n".encode())
         if self._buffered:
             dialogue.no_more_input()
-        answer = self._answer(dialogue)
+
+    def answer(self) -> Merged:
+        """The merge that was asked for."""
+        answer = self._answer(self._dialogue or self._begin())
         if self._buffered:
             self._end()
         return answer
@@ -65,3 +74,35 @@ class Merger:
                 self._buffered = True
             heard += piece or b""
         return merged
+
+
+class Mergers:
+    """Several sessions side by side, for merges that have nothing to do with each other. Use as a context manager."""
+
+    def __init__(self, repo: Git, *, width: int) -> None:
+        self._mergers = tuple(Merger(repo) for _ in range(width))
+        self._open = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        for merger in self._mergers:
+            self._open.enter_context(merger)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    @property
+    def width(self) -> int:
+        """How many merges run at the same time."""
+        return len(self._mergers)
+
+    def merge(self, pairs: Sequence[tuple[str, str]]) -> tuple[Merged, ...]:
+        """Merge pairs of commits, at most `width`, at the same time.
+
+        Raises:
+            CommandFailed: git does not know them, or has a fault of its own.
+        """
+        asked = tuple(zip(self._mergers, pairs, strict=False))
+        for merger, pair in asked:
+            merger.ask(*pair)
+        return tuple(merger.answer() for merger, _ in asked)

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from os import fsdecode
 
 from ci.gittree import SUBMODULE, Entries, Entry
 from ci.series.lost import Lines, lost_lines, lost_nets
 from ci.series.merge_answer import Merged
-from ci.series.merging import Merger
 from ci.series.results import Counts
-from ci.series.texts import Chain, Link, MergedTexts, Texts
+from ci.series.texts import Chain, Link, MergedTexts, Sides, Texts
 from ci.series.threeway import Path, Plan, Text, Touched, find, joined, plan, touched
 from ci.series.workshop import Workshop
 
@@ -49,7 +47,7 @@ class Picker:
 
     def __init__(self, shop: Workshop) -> None:
         self._shop = shop
-        self._texts = Texts(partial(self._merge_entries, shop.merger), shop.read)
+        self._texts = Texts(self._merge_all, shop.read, width=shop.mergers.width)
         self._known: dict[tuple[str, str, str], Picked] = {}
         self._files: dict[tuple[str, str], tuple[Touched, ...]] = {}
 
@@ -83,10 +81,16 @@ class Picker:
         tree = self._shop.changed_tree(ours, {**todo.splices, **merged.entries})
         return self._clash(todo, merged, tree) if merged.answer else self._spliced(todo, merged, tree)
 
-    def _merge_entries(self, merger: Merger, base: Entries, ours: Entries, theirs: Entries) -> Merged:
+    def _merge_all(self, many: Sequence[Sides]) -> Sequence[Merged]:
+        return self._shop.mergers.merge([self._pair(*sides) for sides in many])
+
+    def _mark_all(self, many: Sequence[Sides]) -> Sequence[Merged]:
+        return [self._shop.marker.merge(*self._pair(*sides)) for sides in many]
+
+    def _pair(self, base: Entries, ours: Entries, theirs: Entries) -> tuple[str, str]:
         root = self._shop.synthetic_commit(self._shop.objects.write_tree(base))
-        sides = (self._shop.synthetic_commit(self._shop.objects.write_tree(side), root) for side in (ours, theirs))
-        return merger.merge(*sides)
+        here, there = (self._shop.objects.write_tree(side) for side in (ours, theirs))
+        return self._shop.synthetic_commit(here, root), self._shop.synthetic_commit(there, root)
 
     def _spliced(self, todo: Plan, merged: MergedTexts, tree: str) -> Picked:
         unchanged = sum(merged.entries[text.path] == text.ours for text in todo.texts)
@@ -101,7 +105,7 @@ class Picker:
         )
 
     def _clash(self, todo: Plan, merged: MergedTexts, tree: str) -> Picked:
-        marked = Texts(partial(self._merge_entries, self._shop.marker), self._shop.read).merge(merged.conflicts)
+        marked = Texts(self._mark_all, self._shop.read).merge(merged.conflicts)
         return Picked(
             tree=None,
             merged=merged.answer,
@@ -118,15 +122,15 @@ class Picker:
 
     def _whole(self, base: str, ours: str, theirs: str) -> Picked:
         root = self._shop.synthetic_commit(base)
-        sides = tuple(self._shop.synthetic_commit(tree, root) for tree in (ours, theirs))
-        merged = self._shop.merger.merge(*sides)
+        here, there = (self._shop.synthetic_commit(tree, root) for tree in (ours, theirs))
+        (merged,) = self._shop.mergers.merge([(here, there)])
         files = self._touched(base, theirs)
         in_conflict = {stage.path for stage in merged.stages}
         counts = _counted(files, {file.path: find(self._shop.read, ours, file.path) for file in files}, in_conflict)
         if merged.clean:
             lost = self._lost_anywhere(files, touched(self._shop.read, ours, merged.tree))
             return Picked(tree=merged.tree, counts=counts, lost={**self._landed_whole(files, ours), **lost})
-        marked = self._shop.marker.merge(*sides)
+        marked = self._shop.marker.merge(here, there)
         half = {path: find(self._shop.read, marked.tree, tuple(path.split(b"/"))) for path in in_conflict}
         return Picked(
             tree=None,

@@ -14,8 +14,14 @@ from ci.gittree import Entries, Entry
 from ci.series.merge_answer import Merged
 from ci.series.threeway import Path, Text, joined
 
-MergeEntries: TypeAlias = Callable[[Entries, Entries, Entries], Merged]
-"""Merges three flat trees (base, ours, theirs) with git."""
+Sides: TypeAlias = tuple[Entries, Entries, Entries]
+"""Three flat trees: base, ours, theirs."""
+
+Merge: TypeAlias = Callable[[Sequence[Sides]], Sequence[Merged]]
+"""Merges some trees with git, at the same time."""
+
+SHARE = 4
+"""Files that are worth a merge of their own beside another one."""
 
 Key: TypeAlias = tuple[Entry, Entry, Entry]
 
@@ -48,9 +54,10 @@ class MergedTexts:
 class Texts:
     """Merges files, and remembers the clean results."""
 
-    def __init__(self, merge: MergeEntries, read: Callable[[str | None], Entries]) -> None:
+    def __init__(self, merge: Merge, read: Callable[[str | None], Entries], *, width: int = 1) -> None:
         self._merge = merge
         self._read = read
+        self._width = width
         self._known: dict[Key, Entry] = {}
 
     def merge(self, texts: Sequence[Text]) -> MergedTexts:
@@ -59,7 +66,7 @@ class Texts:
         rest = tuple(text for text in texts if text.path not in known)
         if not rest:
             return MergedTexts(entries=known)
-        merged, entries = self._merged([_key(text) for text in rest])
+        ((merged, entries),) = self._merged([[_key(text) for text in rest]])
         found = {**known, **{text.path: entry for text, entry in zip(rest, entries, strict=True)}}
         if merged.clean:
             return MergedTexts(entries=found)
@@ -75,17 +82,27 @@ class Texts:
 
     def _learn(self, keys: Sequence[Key]) -> frozenset[Key]:
         """Merge; what does not merge is answered."""
-        unmerged = _unmerged(self._merged(keys)[0])
-        return frozenset(key for number, key in enumerate(keys) if _name(number) in unmerged)
+        count = max(1, min(self._width, len(keys) // SHARE))
+        shares = [keys[at::count] for at in range(count)]
+        merges = zip(shares, self._merged(shares), strict=True)
+        clashing = ((share, _unmerged(merged)) for share, (merged, _) in merges)
+        return frozenset(key for share, names in clashing for n, key in enumerate(share) if _name(n) in names)
 
-    def _merged(self, keys: Sequence[Key]) -> tuple[Merged, list[Entry]]:
-        """Merge, and remember what is clean."""
-        base, ours, theirs = ({_name(n): key[side] for n, key in enumerate(keys)} for side in range(3))
-        merged = self._merge(base, ours, theirs)
+    def _merged(self, shares: Sequence[Sequence[Key]]) -> list[tuple[Merged, list[Entry]]]:
+        """Merge the shares at the same time, and remember what is clean."""
+        merges = self._merge([_sides(share) for share in shares])
+        return [self._entries(share, merged) for share, merged in zip(shares, merges, strict=True)]
+
+    def _entries(self, keys: Sequence[Key], merged: Merged) -> tuple[Merged, list[Entry]]:
         tree, unmerged = self._read(merged.tree), _unmerged(merged)
         entries = {_name(number): tree[_name(number)] for number in range(len(keys))}
         self._known |= {key: entries[_name(n)] for n, key in enumerate(keys) if _name(n) not in unmerged}
         return merged, list(entries.values())
+
+
+def _sides(keys: Sequence[Key]) -> Sides:
+    base, ours, theirs = ({_name(number): key[side] for number, key in enumerate(keys)} for side in range(3))
+    return base, ours, theirs
 
 
 def _key(text: Text) -> Key:

@@ -61,10 +61,9 @@ class Plan:
 def touched(read: Reader, base: str | None, theirs: str | None, prefix: Path = ()) -> Iterator[Touched]:
     """The files in which two trees differ; equal folders are not entered."""
     before, after = read(base), read(theirs)
-    for name in sorted(before.keys() | after.keys()):
+    changed = [name for name, entry in after.items() if before.get(name) != entry]
+    for name in sorted([*changed, *(before.keys() - after.keys())]):
         old, new = before.get(name), after.get(name)
-        if old == new:
-            continue
         path = (*prefix, name)
         if (old and old.is_tree) or (new and new.is_tree):
             yield from touched(read, _folder(old), _folder(new), path)

@@ -4,12 +4,13 @@ Nothing made here is visible outside until `hand_over` copies a commit into the 
 """
 
 import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ci.git import EPOCH, IDENTITY_EMAIL, IDENTITY_NAME, Git
-from ci.series.merging import WITH_BASE, Merger
+from ci.series.merging import WITH_BASE, Merger, Mergers
 from ci.series.objects import Objects
 from ci.series.packing import pack_stream
 from ci.series.scratch import scratch_repository
@@ -20,6 +21,9 @@ MANY = ("index-pack", "--stdin", "--strict")
 UNPACK_LIMIT = 100
 """Objects that git, too, keeps as files of their own (fetch.unpackLimit)."""
 
+MERGERS = 4
+"""Merges at the same time at most: a series has seldom more files to merge than a few git processes do at once."""
+
 _PERSON = f"{IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}"
 
 
@@ -27,13 +31,13 @@ _PERSON = f"{IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}"
 class Workshop:
     """A scratch repository with everything that a rebase needs.
 
-    `merger` decides what merges; `marker` merges a conflict again, to show the common base between its markers.
+    `mergers` decide what merges; `marker` merges a conflict again, to show the common base between its markers.
     """
 
     repo: Git
     objects: Objects
     history: Objects
-    merger: Merger
+    mergers: Mergers
     marker: Merger
 
     @property
@@ -92,5 +96,9 @@ def workshop(git: Git, work: Path) -> Iterator[Workshop]:
     Raises:
         Busy: another rebase or export works in `work`.
     """
-    with scratch_repository(git, work) as repo, Merger(repo) as merger, Merger(repo, *WITH_BASE) as marker:
-        yield Workshop(repo=repo, objects=Objects.of(repo), history=Objects.of(git), merger=merger, marker=marker)
+    with (
+        scratch_repository(git, work) as repo,
+        Mergers(repo, width=min(MERGERS, os.cpu_count() or 1)) as mergers,
+        Merger(repo, *WITH_BASE) as marker,
+    ):
+        yield Workshop(repo=repo, objects=Objects.of(repo), history=Objects.of(git), mergers=mergers, marker=marker)

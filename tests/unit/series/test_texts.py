@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ci.gittree import Entries, Entry
 from ci.series.merge_answer import Merged, Note, Stage
-from ci.series.texts import Chain, Link, Texts
+from ci.series.texts import Chain, Link, Sides, Texts
 from ci.series.threeway import Text
 
 VERSIONS = "abcdef"
@@ -25,7 +25,10 @@ class Merge:
         self.trees: dict[str, Entries] = {}
         self.calls: list[int] = []
 
-    def __call__(self, base: Entries, ours: Entries, theirs: Entries) -> Merged:
+    def __call__(self, many: Sequence[Sides]) -> Sequence[Merged]:
+        return [self._merged(*sides) for sides in many]
+
+    def _merged(self, base: Entries, ours: Entries, theirs: Entries) -> Merged:
         assert base.keys() == ours.keys() == theirs.keys()
         self.calls.append(len(base))
         merged = {name: self._one(base[name], ours[name], theirs[name]) for name in base}
