@@ -6,7 +6,7 @@ git: the whole series then goes through `git am`. The commits are the same, id f
 
 import re
 from collections.abc import Iterable
-from email.utils import mktime_tz, parsedate_tz
+from datetime import datetime
 from os import fsencode
 
 from ci.git import EPOCH, IDENTITY_EMAIL, IDENTITY_NAME
@@ -20,17 +20,22 @@ from ci.series.workshop import Workshop
 
 _MIME = rb"MIME-Version: 1\.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n"
 _FOLDED = rb"[^\n]+(?:\n [^\n]+)*\n"
+_NAME = rb"[^\"\\()\x00-\x1f\x7f]+"
+_SENDER = rb'(?:"' + _NAME + rb'" )?' + _NAME + rb"(?:\n " + _NAME + rb")*\n"
 _HEAD = re.compile(
     rb"From 0{40} Mon Sep 17 00:00:00 2001\nFrom: "
-    + _FOLDED
+    + _SENDER
     + rb"Date: [^\n]+\nSubject: \[PATCH\] "
     + _FOLDED
     + rb"("
     + _MIME
     + rb")?\n"
 )
-_DATE = re.compile(r"\w{3}, \d{1,2} \w{3} \d{4} \d\d:\d\d:\d\d ([+-]\d{4})")
-_AUTHOR = re.compile(r"([^<>\n]+) <([^<>\s]+)>")
+_ENCODED = re.compile(rb"=\?UTF-8\?q\?[!->@-~]+\?=")
+_AUTHOR = re.compile(r"([^<>\x00-\x1f\x7f]+) <([^<>\x00-\x20\x7f]+)>")
+_DATES = range(4102444800)
+"""Seconds that git can read out of a date: 1970 to 2099."""
+
 _CRUD = " .,:;<>\"\\'"
 """What git takes off the ends of names and addresses."""
 
@@ -52,22 +57,33 @@ def proved_commits(shop: Workshop, series: Series, base_commit: str) -> tuple[st
 
 def _commit(patch: Patch, mail: Mail, tree: str, parent: str) -> bytes:
     """The commit object, as git-am(1) writes it with a fixed committer."""
-    date, author = _DATE.fullmatch(mail.date), _AUTHOR.fullmatch(mail.author)
-    when = parsedate_tz(mail.date)
-    if not (date and author and when and _is_as_exported(patch.raw[: len(patch.raw) - len(mail.diff)])):
+    author = _AUTHOR.fullmatch(mail.author)
+    if not (author and _is_as_exported(patch.raw[: len(patch.raw) - len(mail.diff)])):
         raise Inexact
     if any(part.strip(_CRUD) != part for part in author.groups()):
         raise Inexact
     return (
-        f"tree {tree}\nparent {parent}\nauthor {mail.author} {mktime_tz(when)} {date[1]}\n"
+        f"tree {tree}\nparent {parent}\nauthor {mail.author} {_time(mail.date)}\n"
         f"committer {IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}\n\n{_stripped(mail.body)}"
     ).encode()
+
+
+def _time(date: str) -> str:
+    """Seconds and zone of a date that is spelled as git spells it."""
+    try:
+        when = datetime.strptime(date, "%a, %d %b %Y %H:%M:%S %z")
+    except ValueError:
+        raise Inexact from None
+    seconds = int(when.timestamp())
+    if f"{when:%a}, {when.day} {when:%b %Y %H:%M:%S %z}" != date or seconds not in _DATES:
+        raise Inexact
+    return f"{seconds} {when:%z}"
 
 
 def _is_as_exported(text: bytes) -> bool:
     """Whether headers and message are such that there is only one way to read them."""
     head = _HEAD.match(text)
-    if head is None or b"\0" in text or b"\r" in text:
+    if head is None or b"\0" in text or b"\r" in text or head[0].count(b"=?") != len(_ENCODED.findall(head[0])):
         return False
     try:
         text.decode("utf-8" if head[1] else "ascii")

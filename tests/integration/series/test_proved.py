@@ -1,9 +1,11 @@
 """Proved commits against `git am`: the same ids, or none at all."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from ci.errors import SeriesProblem
 from ci.series.importing import applied_by_git
 from ci.series.order import load_series
 from ci.series.proved import proved_commits
@@ -63,6 +65,41 @@ def test_messages_come_out_as_git_am_writes_them(past: Past, text: str) -> None:
     past.patch("one", {"f": changed(LINES, 12)}, text=text)
     proved, applied = both(past)
     assert proved == applied
+
+
+BY_HAND: Mapping[str, tuple[bytes, bytes]] = {
+    "a zone that git spells otherwise": (b"22:13:20 +0000", b"22:13:20 -0000"),
+    "no such zone": (b"22:13:20 +0000", b"22:13:20 +9999"),
+    "no such hour": (b"22:13:20", b"25:13:20"),
+    "before git's time": (b"14 Nov 2023", b"14 Nov 1969"),
+    "after git's time": (b"14 Nov 2023", b"14 Nov 2100"),
+    "a year of two digits": (b"14 Nov 2023", b"14 Nov 0023"),
+    "another day of the week": (b"Tue, 14", b"Wed, 14"),
+    "a day with a zero": (b"Tue, 14 Nov", b"Tue, 07 Nov"),
+    "a name that ends in a control character": (b"From: speedfork", b"From: speedfork\x01"),
+    "a name with a tab": (b"From: speedfork", b"From: speed\t fork"),
+    "a quoted name": (b"From: speedfork", b'From: "J. Random" X'),
+    "a quote in a name": (b"From: speedfork", b'From: speed".fork" Q'),
+    "a remark in a name": (b"From: speedfork", b"From: speedfork (remark)"),
+    "an encoded word that is cut off": (b"[PATCH] ", b"[PATCH] =?UTF-8?q?a "),
+    "an encoded word of no kind": (b"[PATCH] ", b"[PATCH] =[[x] =?[] "),
+    "an encoded control character": (b"From: speedfork", b"From: =?UTF-8?q?a=01b=01?="),
+}
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_what_git_reads_otherwise_or_not_at_all_is_left_to_it(past: Past, name: str) -> None:
+    old, new = BY_HAND[name]
+    raw = past.patch("one", {"f": changed(LINES, 12)})
+    assert old in raw
+    past.patches["one"] = raw.replace(old, new, 1)
+    try:
+        proved, applied = both(past)
+    except SeriesProblem:
+        with workshop(past.git, past.root / "work") as shop:
+            assert proved_commits(shop, load_series(past.root / "patches"), past.builds["b100"]) is None
+    else:
+        assert proved in (None, applied)
 
 
 @pytest.mark.parametrize("name", ["J. Random.", 'O\'Neil, "Jr"', "Ærøskøbing", "a <b"])
