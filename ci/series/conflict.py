@@ -104,7 +104,8 @@ class Conflict:
         for path in self.paths:
             lines.append(f"{path.path}: {path.kind}")
             for clash in path.clashes:
-                lines += [f"  at line {clash.line}", clash.describe(self.upon, self.patch_id)]
+                where = [] if path.kind == PARTLY_UPSTREAM else [f"  at line {clash.line}"]
+                lines += [*where, clash.describe(self.upon, self.patch_id)]
         lines += [line for line in self.said.split("\n") if not PLAIN.match(line)]
         return "\n".join(line.rstrip("\n") for line in lines if line)
 

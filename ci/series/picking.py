@@ -1,7 +1,7 @@
 """One patch onto one tip: splice what one side left alone, let git merge the rest, count both."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import fsdecode
 
 from ci.gittree import SUBMODULE, Entries, Entry
@@ -124,6 +124,7 @@ class Picker:
         root = self._shop.synthetic_commit(base)
         here, there = (self._shop.synthetic_commit(tree, root) for tree in (ours, theirs))
         (merged,) = self._shop.mergers.merge([(here, there)])
+        merged = _told(merged, {here: "upstream's side", there: "the patch"})
         files = self._touched(base, theirs)
         in_conflict = {stage.path for stage in merged.stages}
         counts = _counted(files, {file.path: find(self._shop.read, ours, file.path) for file in files}, in_conflict)
@@ -169,6 +170,14 @@ class Picker:
     def _lines(self, old: Entry | None, new: Entry | None) -> Lines:
         ids = (None if entry is None or entry.mode == SUBMODULE else entry.id for entry in (old, new))
         return self._shop.objects.changed_lines(*ids)
+
+
+def _told(merged: Merged, names: Mapping[str, str]) -> Merged:
+    """An answer whose sentences name the sides, not commits that nobody has ever seen."""
+    notes = merged.notes
+    for commit, name in names.items():
+        notes = tuple(replace(note, text=note.text.replace(commit, name)) for note in notes)
+    return replace(merged, notes=notes)
 
 
 def _texts_of(merged: Merged) -> tuple[Text, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ci.errors import CommandFailed, SeriesProblem
 from ci.git import EPOCH, IDENTITY_EMAIL, IDENTITY_NAME, Git
 from ci.series.merging import WITH_BASE, Merger, Mergers
 from ci.series.objects import Objects
@@ -57,10 +58,18 @@ class Workshop:
         return self.objects.visible(self.objects.write_commit(raw))
 
     def hand_over(self, git: Git, commit: str) -> None:
-        """Copy a commit and what it needs into the history, as objects without a name; git checks each of them."""
+        """Copy a commit and what it needs into the history, as objects without a name; git checks each of them.
+
+        Raises:
+            SeriesProblem: git calls one of them harmful, such as a `.gitmodules` that is a folder.
+        """
         missing = self.objects.missing_in(self.history, commit)
-        if missing:
+        if not missing:
+            return
+        try:
             git(*(FEW if len(missing) < UNPACK_LIMIT else MANY), stdin=pack_stream(missing))
+        except CommandFailed as refused:
+            raise SeriesProblem(f"git does not take what the series makes: {refused.message}") from None
 
     def tree_of(self, commit: str) -> str:
         """The tree of a commit."""

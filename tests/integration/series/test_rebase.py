@@ -1,6 +1,7 @@
 """Rebases of small real histories: what git am and git cherry-pick say is what we say, and nothing else moves."""
 
 import os
+import re
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -333,7 +334,7 @@ def test_a_half_landed_patch_is_a_conflict_and_never_dropped(past: Past) -> None
     conflict = stopped(past)
     (path,) = conflict.paths
     assert (path.path, path.kind) == ("f", PARTLY_UPSTREAM)
-    assert "f: partly upstream\n  at line 1\nalready in b101:\n-line 3\n+first half" in conflict.describe()
+    assert "f: partly upstream\nalready in b101:\n-line 3\n+first half" in conflict.describe()
     assert path.clashes[0].patch == "-line 3\n+first half\n"
     assert "--onto b101 --accept-partial zero --accept-partial one " in str(conflict.next_step(("zero",)))
 
@@ -522,3 +523,23 @@ def test_prose_that_begins_with_from_stays_one_patch(past: Past) -> None:
     past.patch("one", {"f": changed(LINES, 3)}, text=text)
     rebased = done(past, "b100")
     assert past.git("show", "-s", "--format=%B", rebased.head).text == text.rstrip("\n")
+
+
+def test_what_git_calls_harmful_is_a_fault_of_the_series(past: Past) -> None:
+    past.build("b100", {"f": LINES})
+    past.patch("one", {".gitmodules": b'[submodule "x"]\n\tpath = x\n\turl = -u./evil\n'})
+    past.build("b101", {"f": LINES})
+    Git(path=past.root)("clone", "--quiet", "--bare", past.git.path, "other.git")  # it has never seen the patch
+    past.git = Git(path=past.root / "other.git")
+    with pytest.raises(SeriesProblem, match="git does not take what the series makes"):
+        run(past)
+    assert left_in_work(past) == []
+
+
+def test_what_git_says_of_a_conflict_names_no_commit_of_ours(past: Past) -> None:
+    past.build("b100", {"f": LINES})
+    past.patch("one", {"f": changed(LINES, 3)})
+    past.build("b101", {"g": LINES.replace(b"line", b"other")})
+    said = stopped(past).said
+    assert "upstream's side" in said
+    assert re.search("[0-9a-f]{40}", said) is None
