@@ -149,7 +149,7 @@ def show_plan(console: Console, plan: Plan, title: str) -> None:
         (step.ref, short(step.old), short(step.new), step.change.value, "" if step.hint else step.why)
         for step in plan.steps
     ]
-    console.table(("ref", "there now", "wanted", "change", ""), rows, title=title)
+    console.table(("ref", "there now", "wanted", "change", "why"), rows, title=title)
 
 
 def short(object_id: str | None) -> str:
@@ -164,7 +164,7 @@ def show_outcome(console: Console, fork: Fork, plan: Plan, tag: ReleaseTag, aske
         words = "the fork has branch and tag already: nothing to do"
     elif asked.dry_run:
         replace = f" --replace {asked.replace}" if asked.replace else ""
-        words = f"nothing was pushed. next: {asked.command}{replace}"
+        words = f"nothing was pushed\nnext: {asked.command}{replace}"
     else:
         words = f"published {tag.release}, commit {tag.head}, tree {tag.tree}"
     console.result(f"{base_words(git, onto)}\n{words}")

@@ -138,4 +138,4 @@ if __name__ == "__main__":
         settle(Path(where))
     else:
         home = Home.find(Path.cwd(), os.environ)
-        sys.stdout.write(f"{make_fork(Git(path=home.history), Path(where)).path}\n")
+        sys.stdout.write(f"{make_fork(Git(path=home.history), Path(where).absolute()).path}\n")

@@ -3,8 +3,8 @@
 import re
 import shutil
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,8 @@ from tests.helpers.rehearsal import AIM, BASE, BRANCH, COMMITS, SETTLED, Commit,
 from tests.helpers.synthetic import borrowed
 
 ROOT = Path(__file__).parents[3]
+DOCUMENT = ROOT / "docs" / "rehearsal.md"
+FETCHED = (BASE, "b11401", AIM)
 SHELL = f"""
 invoke() {{ {sys.executable} -m invoke "$@"; }}
 edit() {{ PYTHONPATH={ROOT} {sys.executable} -m tests.helpers.rehearsal edit "$1"; }}
@@ -51,13 +53,18 @@ class Newcomer:
 
     checkout: Path
     state: Path
+    typed: list[str] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
 
     def type(self, *lines: str) -> Said:
         """Type lines into one shell, up to the first that fails."""
         env = scrubbed_env(extra={"SPEEDFORK_HOME": str(self.state), "PYTHONPATH": str(ROOT), **IDENTITY})
         script = "\n".join((SHELL, *lines))
         done = run(("bash", "-c", f"{{ {script}\n}} 2>&1"), cwd=self.checkout, env=env, ok_codes=range(256))
-        return Said(code=done.code, text=done.stdout.decode())
+        said = Said(code=done.code, text=done.stdout.decode())
+        self.typed.extend(line.partition("  # ")[0].strip() for line in lines)
+        self.read.extend(said.text.splitlines())
+        return said
 
     def commit(self) -> None:
         """Commit the queue."""
@@ -66,8 +73,11 @@ class Newcomer:
 
 @pytest.fixture
 def newcomer(real_home: Home, tmp_path: Path) -> Newcomer:
-    """Has a checkout, and the real history with the two builds that the story goes between."""
-    borrowed(Git(path=real_home.history), tmp_path / "state" / "history.git")
+    """Has a checkout, and of the real history the builds that the story begins with."""
+    history = borrowed(Git(path=real_home.history), tmp_path / "state" / "history.git")
+    for tag in history.tags():
+        if tag not in FETCHED:
+            history("tag", "--delete", tag)
     real_home.downloads.mkdir(exist_ok=True)
     (tmp_path / "state" / "downloads").symlink_to(real_home.downloads)
     checkout = tmp_path / "checkout"
@@ -76,7 +86,7 @@ def newcomer(real_home: Home, tmp_path: Path) -> Newcomer:
         shutil.copy(ROOT / name, checkout / name)
     person = Newcomer(checkout=checkout, state=tmp_path / "state")
     assert person.type("git init -q", "git add -A", "git commit -qm start").code == 0
-    done = person.type(f"invoke sync-upstream --build {BASE} --build {AIM}")
+    done = person.type(f"invoke sync-upstream {' '.join(f'--build {build}' for build in FETCHED)}")
     assert done.code == 0, done
     return person
 
@@ -105,6 +115,23 @@ def acknowledge(checkout: Path, said: Said) -> str:
     path = checkout / name
     path.write_text(path.read_text().replace("\n\ndiff --git", f"\n{trailer}\n\ndiff --git", 1))
     return command
+
+
+def check_document(newcomer: Newcomer, places: Mapping[Path, str]) -> None:
+    """Every command of the document was typed, and every whole line of its output was read."""
+
+    def as_written(lines: Sequence[str]) -> set[str]:
+        text = "\n".join(lines)
+        for path, name in places.items():
+            text = text.replace(str(path), name)
+        return set(text.split("\n"))
+
+    typed, read = as_written(newcomer.typed), as_written(newcomer.read)
+    blocks = re.findall(r"^```console\n(.*?)^```$", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if "..." not in line and line[0] not in "┃│"]
+    commands = [line.removeprefix("$ ") for line in lines if line.startswith("$ invoke ")]
+    assert (len(commands) > 10, [command for command in commands if command not in typed]) == (True, [])
+    assert [line for line in lines if line[0] != "$" and line not in read | {"3", "../fork/history.git"}] == []
 
 
 def test_a_newcomer_who_types_what_is_printed_moves_the_series(newcomer: Newcomer, tmp_path: Path) -> None:
@@ -175,3 +202,5 @@ def test_a_newcomer_who_types_what_is_printed_moves_the_series(newcomer: Newcome
     tip = published.resolve("refs/heads/speed") or ""
     content = published("cat-file", "blob", f"{tip}:ggml/src/ggml-cpu/ggml-cpu.c").stdout
     assert content.count(SETTLED) == 1
+    places = {newcomer.state: ".speedfork", fork.path: "../fork/history.git", published.path: "../published.git"}
+    check_document(newcomer, {**places, newcomer.checkout / "out": "out", patches: "patches"})
