@@ -117,6 +117,12 @@ class Git:
             cls(path=path)("init", "--quiet", "--bare", ".")
         return cls(path=path)
 
+    @property
+    def objects_dir(self) -> Path:
+        """Where its objects lie."""
+        said = self("rev-parse", "--path-format=absolute", "--git-path", "objects").stdout
+        return Path(os.fsdecode(said.removesuffix(b"\n")))
+
     def resolve(self, revision: str) -> str | None:
         """Object id of a revision, or None when there is none."""
         refuse_dash(revision, what="revision")

@@ -36,7 +36,7 @@ class Objects:
     @classmethod
     def of(cls, git: Git) -> "Objects":
         """The objects of a repository, bare or not."""
-        return cls(Path(git("rev-parse", "--path-format=absolute", "--git-path", "objects").text))
+        return cls(git.objects_dir)
 
     def __init__(self, objects_dir: Path) -> None:
         self._odb = pygit2.Odb(str(objects_dir))

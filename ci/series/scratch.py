@@ -70,11 +70,10 @@ def private_repository(git: Git, place: Path, *, markers: str = LONG_MARKERS) ->
     """A repository with a work tree, made in the directory `place`, that sees the objects of `git`."""
     repo = Git(path=place)
     repo("init", "--quiet", "--template=", ".")
-    borrowed = git("rev-parse", "--path-format=absolute", "--git-path", "objects").text
-    for name, text in (("objects/info/alternates", borrowed), ("info/attributes", f"{NEUTRAL} {markers}")):
+    for name, text in (("objects/info/alternates", git.objects_dir), ("info/attributes", f"{NEUTRAL} {markers}")):
         file = place / ".git" / name
         file.parent.mkdir(exist_ok=True)
-        file.write_text(f"{text}\n", encoding="utf-8")
+        file.write_bytes(fsencode(f"{text}\n"))
     return repo
 
 

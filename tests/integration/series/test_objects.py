@@ -1,6 +1,7 @@
 """Objects made in memory: what git sees of them, and when; what another repository lacks; what is damaged."""
 
 import pathlib
+from os import fsdecode
 
 import pytest
 
@@ -90,6 +91,18 @@ def test_a_damaged_object_is_named(past: Past) -> None:
     file.write_bytes(b"damaged")
     with pytest.raises(SourceTreeProblem, match=f"{blob} is damaged"):
         Objects.of(past.git).blob(blob)
+
+
+def test_a_history_may_lie_in_a_folder_of_any_name(tmp_path: pathlib.Path) -> None:
+    root = tmp_path / fsdecode(b"\xff \"$(x)'; #")
+    root.mkdir()
+    past = Past(root)
+    past.build("b100", {"g": b"g\n"})
+    with workshop(past.git, root / "work") as shop:
+        commit = made_commit(shop, past)
+        shop.hand_over(past.git, commit)
+        assert shop.repo("cat-file", "blob", f"{past.builds['b100']}:g").stdout == b"g\n"
+    assert sees(past.git, commit)
 
 
 def test_a_folder_reads_like_an_absent_one_when_there_is_none(past: Past) -> None:
