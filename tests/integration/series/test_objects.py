@@ -5,7 +5,7 @@ from os import fsdecode
 
 import pytest
 
-from ci.errors import CommandFailed, SourceTreeProblem
+from ci.errors import SeriesProblem, SourceTreeProblem
 from ci.git import Git
 from ci.gittree import FOLDER, SUBMODULE, Entry
 from ci.series.objects import Objects
@@ -70,7 +70,7 @@ def test_git_checks_what_is_handed_over(past: Past, tmp_path: pathlib.Path) -> N
         blob = shop.objects.entries(shop.tree_of(past.builds["b100"]))[b"g"]
         tree = shop.changed_tree(None, {(b".git", b"config"): blob})
         commit = shop.same_commit_on(past.builds["b100"], tree=tree, parent=past.builds["b100"])
-        with pytest.raises(CommandFailed, match="hasDotgit"):
+        with pytest.raises(SeriesProblem, match="hasDotgit"):
             shop.hand_over(past.git, commit)
     assert not sees(past.git, commit)
 
