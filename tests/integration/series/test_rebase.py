@@ -529,7 +529,9 @@ def test_what_git_calls_harmful_is_a_fault_of_the_series(past: Past) -> None:
     past.build("b100", {"f": LINES})
     past.patch("one", {".gitmodules": b'[submodule "x"]\n\tpath = x\n\turl = -u./evil\n'})
     past.build("b101", {"f": LINES})
-    Git(path=past.root)("clone", "--quiet", "--bare", past.git.path, "other.git")  # it has never seen the patch
+    Git(path=past.root)(
+        "clone", "--quiet", "--bare", "--no-local", past.git.path, "other.git"
+    )  # it has never seen the patch
     past.git = Git(path=past.root / "other.git")
     with pytest.raises(SeriesProblem, match="git does not take what the series makes"):
         run(past)
