@@ -1,9 +1,11 @@
 """git's own merge of two commits, asked for again and again in one process (`git merge-tree --stdin`)."""
 
 import contextlib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Self
 
+from ci.errors import CommandFailed, ToolMissing
 from ci.git import Git
 from ci.process import Dialogue
 from ci.series.merge_answer import Merged, parse_answer
@@ -12,6 +14,9 @@ MERGE_TREE = ("merge-tree", "--write-tree", "--stdin")
 
 WITH_BASE = ("-c", "merge.conflictStyle=diff3")
 """Conflicts that show the common base. git finds a few more of them so: this never decides what merges."""
+
+OLDEST = (2, 39)
+"""The first git whose `merge-tree` answers again and again."""
 
 PATIENCE_S = 20.0
 """A git that keeps its answers in a buffer gives the first one only when its input ends; from then on every merge
@@ -39,23 +44,38 @@ class Merger:
 
         Raises:
             CommandFailed: git does not know them, or has a fault of its own.
+            ToolMissing: this git is too old.
         """
         self.ask(ours, theirs)
         return self.answer()
 
     def ask(self, ours: str, theirs: str) -> None:
         """Begin a merge; its answer comes before another one is asked for."""
-        dialogue = self._dialogue or self._begin()
-        dialogue.tell(f"{ours} {theirs}\n".encode())
-        if self._buffered:
-            dialogue.no_more_input()
+        with self._old_git_named():
+            dialogue = self._dialogue or self._begin()
+            dialogue.tell(f"{ours} {theirs}\n".encode())
+            if self._buffered:
+                dialogue.no_more_input()
 
     def answer(self) -> Merged:
         """The merge that was asked for."""
-        answer = self._answer(self._dialogue or self._begin())
+        with self._old_git_named():
+            answer = self._answer(self._dialogue or self._begin())
         if self._buffered:
             self._end()
         return answer
+
+    @contextlib.contextmanager
+    def _old_git_named(self) -> Iterator[None]:
+        try:
+            yield
+        except CommandFailed:
+            said = self._repo("version").text
+            version = re.search(r"(\d+)\.(\d+)", said)
+            if version and (int(version[1]), int(version[2])) < OLDEST:
+                hint = f"install git {OLDEST[0]}.{OLDEST[1]} or newer"
+                raise ToolMissing(f"{said} is too old to merge for us", hint=hint) from None
+            raise
 
     def _begin(self) -> Dialogue:
         self._dialogue = self._open.enter_context(self._repo.dialogue(*self._command))

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ci.errors import CommandFailed
+from ci.errors import CommandFailed, ToolMissing
 from ci.git import Git
+from ci.process import find_tool
 from ci.series import merging
-from ci.series.merging import WITH_BASE, Merger
+from ci.series.merging import WITH_BASE, Merger, Mergers
 from tests.helpers.histories import Past, changed, numbered
 
 LINES = numbered(3000)
@@ -72,6 +73,30 @@ def test_a_git_that_buffers_gives_the_same_answers(sides: Sides, buffering: Path
 def test_a_commit_that_git_does_not_know_is_an_error(sides: Sides) -> None:
     with Merger(sides.git) as merger, pytest.raises(CommandFailed, match="1111111"):
         merger.merge(sides.up, "1" * 40)
+
+
+def test_a_git_that_is_too_old_is_named(sides: Sides, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "bin" / "git"
+    place.parent.mkdir()
+    place.write_text(
+        f'#!/bin/sh\ncase "$*" in *" version") echo git version 2.34.1;; *merge-tree*) exit 129;; '
+        f'*) exec {find_tool("git")} "$@";; esac\n',
+        encoding="utf-8",
+    )
+    place.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place.parent}{os.pathsep}{os.environ['PATH']}")
+    with Merger(sides.git) as merger, pytest.raises(ToolMissing, match=r"git version 2\.34\.1 is too old") as found:
+        merger.merge(sides.up, sides.other)
+    assert found.value.hint == "install git 2.39 or newer"
+
+
+def test_several_merges_at_the_same_time_give_the_answers_in_order(sides: Sides, buffering: Path) -> None:
+    pairs = [(sides.up, sides.other), (sides.up, sides.down), (sides.other, sides.up)]
+    with Mergers(sides.git, width=3) as mergers:
+        for _ in range(2):
+            assert [merged.clean for merged in mergers.merge(pairs)] == [True, False, True]
+            assert [merged.clean for merged in mergers.merge(pairs[1:])] == [False, True]
+    assert buffering.exists()
 
 
 def test_the_base_is_shown_between_the_markers_when_asked_for(sides: Sides) -> None:
