@@ -11,7 +11,7 @@ from ci.config import Field, Model, ObjectId, load_toml
 from ci.digest import digest_json, sha256_bytes
 from ci.errors import ConfigProblem, SeriesProblem, UsageProblem
 from ci.series.patch import Patch, parse_patch
-from ci.series.queue import BASE, SERIES, finish_replacement
+from ci.series.queue import BASE, SERIES, finish_replacement, queue_digest
 from ci.series.trailers import ID_PATTERN
 from ci.upstream.tags import BuildTag
 
@@ -74,6 +74,17 @@ def load_series(patches_dir: Path) -> Series:
         listed = "".join(f"\n    {line}" for line in _by_files(faults))
         raise SeriesProblem(f"{patches_dir}: {len(faults)} fault(s) in the series{listed}")
     return Series(base=base, patches=tuple(patches))
+
+
+def load_queue(patches_dir: Path) -> tuple[Series, str]:
+    """The series, and the digest of the queue from before it was read: an edit meanwhile is noticed, not lost.
+
+    Raises:
+        SeriesProblem: as `load_series`.
+    """
+    finish_replacement(patches_dir)
+    seen = queue_digest(patches_dir) if patches_dir.is_dir() else ""
+    return load_series(patches_dir), seen
 
 
 def _by_files(faults: Iterable[str]) -> Iterable[str]:

@@ -14,9 +14,8 @@ from ci.series.culprit import next_to_look_at
 from ci.series.drifting import find_drift
 from ci.series.export import export_commits, write_series
 from ci.series.fold import Decisions, Settled
-from ci.series.order import Series, load_series
+from ci.series.order import Series, load_queue, load_series
 from ci.series.pending import PENDING, load_pending, merge_pending, no_longer, pending_toml
-from ci.series.queue import queue_digest
 from ci.series.rebase_state import State, abort, load_state, refuse_in_progress, require_state
 from ci.series.resolutions import FOLDER, load_store
 from ci.series.results import Absorbed, Rebased, Stopped
@@ -106,7 +105,7 @@ def check_combination(asked: Request) -> None:
 
 def fresh(home: Home, asked: Request) -> Move:
     """A move from the beginning, checked before anything is fetched."""
-    series, queue = load_series(home.patches), queue_digest(home.patches)
+    series, queue = load_queue(home.patches)
     check_base(home, series.base)
     check_decisions(series, asked)
     goal = aim(home, asked.onto or None, base=series.base.tag)
@@ -139,7 +138,7 @@ def resumed(home: Home, state: State) -> Move:
     Raises:
         RebaseInProgress: patches/ was edited meanwhile.
     """
-    series, queue = load_series(home.patches), queue_digest(home.patches)
+    series, queue = load_queue(home.patches)
     if series.digest != state.series:
         raise RebaseInProgress(
             f"patches/ is no longer the series that the rebase onto {state.onto} began with",

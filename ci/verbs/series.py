@@ -16,7 +16,7 @@ from ci.series.conflict import Conflict, off_base
 from ci.series.export import export_queue, first_queue
 from ci.series.importer import NewPatch, NewQueue, import_range
 from ci.series.listing import HEADINGS, listed
-from ci.series.order import BaseTag, Series, load_series
+from ci.series.order import BaseTag, Series, load_queue, load_series
 from ci.series.pending import load_pending, merge_pending, no_longer
 from ci.series.queue import SERIES, finish_replacement, queue_digest, replace_queue
 from ci.series.rebase_state import refuse_in_progress
@@ -251,8 +251,7 @@ def export(home: Home, console: Console, *, check: bool) -> int:
         RebaseInProgress: files are to be written, and a conflict waits for a person.
     """
     with exclusive(home.lock):
-        series = load_series(home.patches)
-        seen = queue_digest(home.patches)
+        series, seen = load_queue(home.patches)
         check_base(home, series.base)
         source = snapshot_source(home)
         with console.task("the series' own export") as task:

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from ci.errors import EXIT_USAGE, SeriesProblem
-from ci.series.order import load_series
+from ci.series import order
+from ci.series.order import Series, load_series
+from ci.series.queue import queue_digest
 from ci.upstream.tags import BuildTag
 from tests.helpers.mails import MAIL
 
@@ -167,3 +169,17 @@ def test_what_several_files_lack_is_said_once_under_their_names(patches: Path) -
 
 def test_a_missing_directory_is_named(tmp_path: Path) -> None:
     assert f"{tmp_path / 'none'}: no such directory" in problem(tmp_path / "none")
+
+
+def test_an_edit_while_the_queue_is_read_is_noticed_by_its_digest(
+    patches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def edited_meanwhile(patches_dir: Path) -> Series:
+        series = load_series(patches_dir)
+        (patches_dir / "one.patch").write_bytes(mail("one") + b"\n")
+        return series
+
+    untouched = queue_digest(patches)
+    assert order.load_queue(patches) == (load_series(patches), untouched)
+    monkeypatch.setattr(order, "load_series", edited_meanwhile)
+    assert order.load_queue(patches)[1] == untouched != queue_digest(patches)
