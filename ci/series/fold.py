@@ -98,9 +98,14 @@ class Fold:
                 stopped_at = stopped_at or (tip, picked)
         return Replayed(head=tip, results=tuple(results), counts=counts, stopped_at=stopped_at)
 
-    def foresee(self, commits: Sequence[str]) -> None:
-        """Merge beforehand, and together, what the series will need on some builds; it changes no answer."""
-        patches = [self._sides(number) for number in range(len(self.imported))]
+    def foresee(self, commits: Sequence[str], *, only: Sequence[int] | None = None) -> None:
+        """Merge beforehand, and together, what the series will need on some builds; it changes no answer.
+
+        Args:
+            commits: the builds.
+            only: the patches that count, when not all do.
+        """
+        patches = [self._sides(number) for number in (range(len(self.imported)) if only is None else only)]
         self.picker.foresee(patches, [self.shop.tree_of(commit) for commit in commits])
 
     def alone(self, number: int, build: BuildTag, commit: str) -> Result:

@@ -1,13 +1,14 @@
 """Every patch on every known build between base and aim: which one it stops at, and since when."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
 from ci.git import Git
 from ci.series.conflict import PARTLY_UPSTREAM, Conflict, off_base
-from ci.series.culprit import Culprit, culprit
+from ci.series.culprit import culprit
 from ci.series.fold import Fold, Progress
 from ci.series.importing import import_series
 from ci.series.matrix import Cell, Matrix, Row
@@ -74,24 +75,49 @@ def _matrix(fold: Fold, builds: Builds, progress: Progress) -> Matrix:
 
 
 def with_origins(fold: Fold, results: Sequence[Result], builds: Builds, progress: Progress) -> tuple[Result, ...]:
-    """Results on the last of some builds, with the known build since when each conflict and absorption is there."""
-    columns = []
-    fold.foresee([commit for _, commit in builds])
-    for number, (build, commit) in enumerate(builds[:-1]):
-        progress(number, len(builds), f"since when: {build}")
-        columns.append(_cells(fold.onto(build, commit).results))
-    columns.append(_cells(results))
-    tags = [build for build, _ in builds]
-    origins = (culprit(tags, cells) for cells in zip(*columns, strict=True))
-    return tuple(_with_origin(result, origin) for result, origin in zip(results, origins, strict=True))
+    """Results on the last of some builds, with the known build since when each conflict and absorption is there.
+
+    A patch that by itself applies on the base, and meets the last build as it does in the series, is tried by itself
+    on the others: that takes one merge a build. Only for the rest is the whole series put onto each.
+    """
+    search = _Search(fold=fold, builds=builds, results=results, progress=progress)
+    return tuple(search.with_origin(number) for number in range(len(results)))
 
 
-def _with_origin(result: Result, origin: Culprit | None) -> Result:
-    if origin and isinstance(result, Conflict):
+@dataclass(frozen=True, kw_only=True)
+class _Search:
+    """Looks for the builds behind results on the last one."""
+
+    fold: Fold
+    builds: Builds
+    results: Sequence[Result]
+    progress: Progress
+
+    def with_origin(self, number: int) -> Result:
+        result = self.results[number]
+        if not isinstance(result, Conflict | Absorbed):
+            return result
+        self.progress(number, len(self.results), f"since when: {result.patch_id}")
+        cells = self._cells_alone(number) or tuple(column[number] for column in self._columns)
+        origin = culprit([build for build, _ in self.builds], cells)
+        if origin and isinstance(result, Absorbed):
+            return replace(result, build=origin.build, since=origin)
         return replace(result, since=origin)
-    if origin and isinstance(result, Absorbed):
-        return replace(result, build=origin.build, since=origin)
-    return result
+
+    def _cells_alone(self, number: int) -> tuple[Cell, ...] | None:
+        """How the patch meets the builds by itself, when that says what the series says; else None."""
+        self.fold.foresee([commit for _, commit in self.builds], only=[number])
+        first, last = (cell_of(self.fold.alone(number, *build)) for build in (self.builds[0], self.builds[-1]))
+        if first is not Cell.APPLIED or last is not cell_of(self.results[number]):
+            return None
+        return (first, *(cell_of(self.fold.alone(number, *build)) for build in self.builds[1:]))
+
+    @cached_property
+    def _columns(self) -> tuple[tuple[Cell, ...], ...]:
+        """How the series meets the builds, patch by patch; on the base it has been applied already."""
+        self.fold.foresee([commit for _, commit in self.builds[1:-1]])
+        between = (_cells(self.fold.onto(*build).results) for build in self.builds[1:-1])
+        return ((Cell.APPLIED,) * len(self.results), *between, _cells(self.results))
 
 
 def _cells(results: Sequence[Result]) -> tuple[Cell, ...]:

@@ -38,7 +38,30 @@ def settle(index: Path) -> None:
 
 
 def library(place: Path, aim: str) -> Answer:
-    """`rebase()` from the patch files to objects in the history."""
+    """The engine of `rebase()`, from where git starts to where git ends: commits to commits in the history."""
+    from ci.series.fold import Fold
+    from ci.series.order import load_series
+    from ci.series.workshop import workshop
+    from ci.upstream.tags import BuildTag
+    from tests.helpers.synthetic import BRANCH
+
+    series = load_series(place / "checkout" / "patches")
+    history = Git(path=place / "home" / "history.git")
+    onto = BuildTag.parse(aim)
+    base = (place / "base").read_text(encoding="ascii")
+    commits = tuple(history("rev-list", "--reverse", BRANCH, f"^{base}").text.split())
+    started = time.perf_counter()
+    with workshop(history, place / "home" / "scratch") as shop:
+        commit = history.commit_of(onto.ref) or ""
+        fold = Fold(shop=shop, series=series, imported=commits, base_commit=base)
+        fold.foresee([commit])
+        head = fold.onto(onto, commit).head
+        shop.hand_over(history, head)
+    return time.perf_counter() - started, history.tree_of(head) or ""
+
+
+def files(place: Path, aim: str) -> Answer:
+    """`rebase()` whole: from patch files, and with the build behind each absorbed patch."""
     from ci.series.order import load_series
     from ci.series.replay import rebase
     from ci.series.results import Rebased
@@ -82,6 +105,7 @@ def culprit(place: Path, aim: str) -> Answer:
 KINDS: Mapping[str, Callable[[Path, str], Answer]] = {
     "git": git,
     "library": library,
+    "files": files,
     "command": command,
     "culprit": culprit,
 }

@@ -1,8 +1,10 @@
 """`nox -s bench-rebase`: our rebase against `git rebase`, on synthetic series over the real upstream builds.
 
-Both move the same commits from the oldest build in the history to the newest. git starts from commits in a work tree
-that is checked out; ours starts from patch files, as it does in life. Rounds are interleaved in random order; every
-run is a process of its own. Options: `--quick` (fewer rounds), `--json FILE` (every sample).
+All move the same commits from the oldest build in the history to the newest. git starts from commits, in a work tree
+that is checked out. Ours is measured three times: the library from commits to commits, like git; from patch files to
+commits, as it is called in life, with the search for the build behind each absorbed patch; and as the whole command.
+Rounds are interleaved in random order; every run is a process of its own. Options: `--quick` (fewer rounds),
+`--json FILE` (every sample).
 """
 
 import argparse
@@ -24,6 +26,7 @@ from ci.process import run
 from ci.upstream.tags import BuildTag, build_tags
 from tests.bench.figures import (
     COMMAND,
+    FILES,
     GIT,
     HEADINGS,
     LIBRARY,
@@ -78,7 +81,7 @@ def bench(home: Home, console: Console, *, rounds: int, json_file: Path | None) 
             prepare(home, place, base, aim, count=count, deck=CLEAN)
         prepare(home, Path(scratch) / "culprit", base, aim, count=len(STOPPING), deck=STOPPING)
         samples: dict[tuple[int, str], list[Sample]] = {
-            (n, who): [] for n in COUNTS for who in (GIT, LIBRARY, COMMAND)
+            (n, who): [] for n in COUNTS for who in (GIT, LIBRARY, FILES, COMMAND)
         }
         searches = []
         rng = random.Random(SEED)  # noqa: S311 - an order of runs, not a secret
