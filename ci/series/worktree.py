@@ -6,10 +6,12 @@ It is a repository of its own that borrows the history's objects, with an ordina
 """
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from os import fsencode
+from os import fsdecode, fsencode
 from pathlib import Path
+from stat import S_IMODE, S_ISREG
 
 from ci.files import staged_dir
 from ci.git import IDENTITY_EMAIL, IDENTITY_NAME, SAFE_CONFIG, Git
@@ -26,7 +28,7 @@ from ci.series.rebase_state import (
     sweep,
     ways_out,
 )
-from ci.series.rerere import sides_of, unmerged_paths, unmerged_stages
+from ci.series.rerere import MARKER, sides_of, unmerged_paths, unmerged_stages
 from ci.series.resolutions import load_store, replay_resolutions
 from ci.series.results import Resolution
 from ci.series.scratch import USUAL_MARKERS, private_repository
@@ -48,7 +50,21 @@ CONFIG = (
 )
 """The repository's own settings, which beat those of the person: the bytes are git's, whoever works here."""
 
-_PICK = ("cherry-pick", "--allow-empty", "--keep-redundant-commits", "--no-gpg-sign")
+_PICK = (
+    "-c",
+    "merge.conflictStyle=merge",
+    "cherry-pick",
+    "--allow-empty",
+    "--keep-redundant-commits",
+    "--no-gpg-sign",
+)
+"""In git's usual style, as the rebase merges: diff3 finds more conflicts, and what is settled there would be lost."""
+
+ALL_SIDES = 3
+"""Entries that git's index has of a path when base, tip and patch have it."""
+
+_SHOW_BASE = ("checkout", "--quiet", "--conflict=diff3", "--pathspec-from-file=-", "--pathspec-file-nul")
+_LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,12 +136,24 @@ def _pick(history: Git, place: Path, state: State, home: Home) -> tuple[tuple[st
         repo("update-ref", "CHERRY_PICK_HEAD", state.picked)
     elif not conflicts:
         raise failure_of(done)
+    _show_base(repo)
     # git's own text lists the conflicts, and a commit without an editor would keep that list
     (place / ".git" / "MERGE_MSG").write_bytes(repo("log", "-1", "--format=%B", state.picked).stdout)
     (place / ".git" / AS_MERGED).write_bytes((place / ".git" / "index").read_bytes())
     replayed = _settle_known(repo, home)
     settled = {resolution.path for resolution in replayed}
     return tuple(path for path in conflicts if path not in settled), replayed
+
+
+def _show_base(repo: Git) -> None:
+    """Put the common base between the markers of half-merged texts. Their modes stay: git would take the tip's."""
+    sides = Counter(fsdecode(stage.path) for stage in unmerged_stages(repo))
+    modes = {path: (repo.path / path).lstat().st_mode for path, count in sides.items() if count == ALL_SIDES}
+    texts = [path for path, mode in modes.items() if S_ISREG(mode) and MARKER.search((repo.path / path).read_bytes())]
+    if texts:
+        repo(*_SHOW_BASE, stdin=b"".join(fsencode(path) + b"\0" for path in texts), env=_LITERAL)
+    for path in texts:
+        (repo.path / path).chmod(S_IMODE(modes[path]))
 
 
 def _config_line(setting: str) -> str:
@@ -149,8 +177,7 @@ def _settle_known(repo: Git, home: Home) -> tuple[Resolution, ...]:
         (repo.path / path).write_bytes(repo("cat-file", "blob", blob).stdout)
     listing = b"".join(fsencode(path) + b"\0" for path in done.settled)
     if listing:
-        literal = {"GIT_LITERAL_PATHSPECS": "1"}
-        repo("add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=listing, env=literal)
+        repo("add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=listing, env=_LITERAL)
     return done.resolutions
 
 

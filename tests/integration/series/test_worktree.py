@@ -69,9 +69,39 @@ def test_a_person_finds_an_ordinary_cherry_pick(person: Person) -> None:
     assert f"You are currently cherry-picking commit {person.clash.theirs[:7]}" in status
     assert "both modified:   a.txt" in status
     text = (person.path / "a.txt").read_text()
-    assert "<<<<<<< HEAD\nupstream\n||||||| " in text  # with the base, in markers of the usual length
+    # with the base, in markers of the usual length
+    assert "<<<<<<< ours\nupstream\n||||||| base\nline 12\n=======\nspeed\n>>>>>>> theirs\n" in text
     assert person.worktree.conflicts == ("a.txt",)
     assert person.worktree.path == person.clash.home.root / "rebase" / PATCH_ID
+
+
+def test_what_merges_is_no_conflict_because_the_base_is_shown(tmp_path: Path) -> None:
+    base, upstream, patch = (
+        b"".join(b"%c\n" % letter for letter in side) for side in (b"cabbab", b"ccaabab", b"caba")
+    )
+    clash = Clash.of(
+        tmp_path / "one",
+        {"a.txt": LINES, "b.txt": base},
+        upstream={"a.txt": UPSTREAM, "b.txt": upstream},
+        patch={"a.txt": PATCHED, "b.txt": patch},
+    )
+    person = Person(clash)
+    assert person.worktree.conflicts == ("a.txt",)
+    assert (person.path / "b.txt").read_bytes() == b"c\nc\na\na\nb\na\n"
+
+
+@pytest.mark.parametrize(("upstream", "patch"), [("100644", "100755"), ("100755", "100644")])
+def test_a_conflict_keeps_the_mode_that_git_chose(tmp_path: Path, upstream: str, patch: str) -> None:
+    clash = Clash.of(
+        tmp_path / "one",
+        {"a.txt": LINES},
+        upstream={"a.txt": Entry(UPSTREAM, upstream)},
+        patch={"a.txt": Entry(PATCHED, patch)},
+    )
+    person = Person(clash)
+    assert b"|||||||" in (person.path / "a.txt").read_bytes()
+    person.resolve()
+    assert clash.past.listing(person.done().settled.commit) == {"a.txt": "100755"}
 
 
 def test_a_new_worktree_changes_nothing_elsewhere(clash: Clash) -> None:
