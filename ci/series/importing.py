@@ -23,7 +23,7 @@ from ci.series.threeway import Reader, find, touched
 from ci.series.workshop import Workshop
 
 AM = ("am", "--quiet", "--keep-non-patch", "--keep-cr", "--no-gpg-sign", "--no-3way", "--no-scissors")
-AM_FAULT = re.compile(r"^error: (?!patch failed: )(.+): ([a-z][^:\n]*)$", re.MULTILINE)
+AM_FAULT = re.compile(r"^error: (?!patch failed: |git apply: )(.+): ([a-z][^:\n]*)$", re.MULTILINE)
 
 
 def import_series(shop: Workshop, series: Series, base_commit: str) -> tuple[str, ...] | Conflict:

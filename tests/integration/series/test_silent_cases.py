@@ -305,6 +305,63 @@ def test_what_cannot_be_trusted_is_refused_before_anything_moves(past: Past, nam
         run(past, "b100")
 
 
+def new_file(path: str, mode: str = "100644", line: str = "x\n") -> str:
+    """The diff that adds a file of one line."""
+    return (
+        f"diff --git a/{path} b/{path}\nnew file mode {mode}\nindex 0000000..1111111\n"
+        f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+{line}"
+    )
+
+
+NO_END = "x\n\\ No newline at end of file\n"
+HOSTILE: Mapping[str, str] = {
+    "git's own folder": new_file("dir/.git/hooks/post-checkout"),
+    "git's own folder in capitals": new_file(".GIT/config"),
+    "git's own folder as Windows shortens it": new_file("git~1/config"),
+    "above the tree": new_file("../x"),
+    "above the tree by a detour": new_file("dir/../../x"),
+    "from the root": new_file("/etc/x"),
+    "through a link": new_file("link/x"),
+    "through a link out of the tree": new_file("out/x"),
+    "through a link that the patch makes": new_file("made", "120000", NO_END) + new_file("made/x"),
+    "submodules by way of a link": new_file(".gitmodules", "120000", NO_END),
+    "a file in place of a folder": new_file("dir"),
+    "a folder in place of a file": new_file("f/x"),
+    "renamed above the tree": "diff --git a/f b/../f\nsimilarity index 100%\nrename from f\nrename to ../f\n",
+    "two names for one file": new_file("dir//x"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_path_that_git_am_refuses_is_refused(past: Past, name: str) -> None:
+    links = {"link": Entry(b"dir", "120000"), "out": Entry(b"..", "120000")}
+    past.build("b100", {"f": LINES, "dir/g": LINES, **links})
+    raw = past.patch("one", {"f": changed(LINES, 12)})
+    past.patches["one"] = raw.partition(b"diff --git")[0] + HOSTILE[name].encode()
+    refused = git_am(past.git, past.builds["b100"], tuple(past.patches.values()), past.root / "am")
+    assert isinstance(refused, AmFailure)
+    before = past.footprint()
+    with pytest.raises(SeriesProblem, match=r"one\.patch: git cannot read it"):
+        run(past, "b100")
+    assert past.footprint() == before
+
+
+TAKEN: Mapping[str, str] = {
+    "f": new_file("f"),
+    "dir/g": "diff --git a/f b/dir/g\nsimilarity index 100%\nrename from f\nrename to dir/g\n",
+}
+
+
+@pytest.mark.parametrize("path", TAKEN)
+def test_a_place_that_is_taken_on_the_base_is_a_conflict_there(past: Past, path: str) -> None:
+    past.build("b100", {"f": LINES, "dir/g": LINES})
+    raw = past.patch("one", {"f": changed(LINES, 12)})
+    past.patches["one"] = raw.partition(b"diff --git")[0] + TAKEN[path].encode()
+    found = run(past, "b100")
+    assert isinstance(found, Stopped)
+    assert (found.conflicts[0].upon, [one.path for one in found.conflicts[0].paths]) == ("b100", [path])
+
+
 # series -------------------------------------------------------------------------------------------------------------
 
 
