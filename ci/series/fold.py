@@ -116,11 +116,11 @@ class Fold:
         if patch.id in self.decisions.skip:
             return Skipped(patch_id=patch.id, subject=patch.subject), Counts()
         tip_tree = self.shop.tree_of(tip)
-        settled = self.decisions.settled.get(patch.id)
-        if settled and settled.tip_tree == tip_tree:
-            return self._applied(patch, settled.commit or self.imported[number], settled.tree, tip), Counts()
         base, theirs = self._sides(number)
         picked = self.picker.pick(base, tip_tree, theirs)
+        settled = self.decisions.settled.get(patch.id)
+        if settled and settled.tip_tree == tip_tree:
+            return self._as_settled(patch, number, tip, picked, settled), picked.counts
         at = conflict_at(self.series, patch, str(build))
         if picked.tree is None:
             return self._resolved(patch, number, tip, picked) or self._conflict(
@@ -142,6 +142,19 @@ class Fold:
     ) -> Applied:
         commit = self.shop.same_commit_on(like, tree=tree, parent=tip)
         return Applied(patch_id=patch.id, subject=patch.subject, commit=commit, resolutions=resolutions)
+
+    def _as_settled(self, patch: Patch, number: int, tip: str, picked: Picked, settled: Settled) -> Applied:
+        """What a person made of the patch, with the recorded resolutions that come to the same in their files."""
+        replayed = self._resolved(patch, number, tip, picked) if picked.tree is None else None
+        same = self._agreeing(replayed, settled.tree) if replayed else ()
+        return self._applied(patch, settled.commit or self.imported[number], settled.tree, tip, same)
+
+    def _agreeing(self, replayed: Applied, tree: str) -> tuple[Resolution, ...]:
+        paths = {one: tuple(fsencode(one.path).split(b"/")) for one in replayed.resolutions}
+        ours = self.shop.tree_of(replayed.commit)
+        return tuple(
+            one for one, path in paths.items() if find(self.shop.read, ours, path) == find(self.shop.read, tree, path)
+        )
 
     def _resolved(self, patch: Patch, number: int, tip: str, picked: Picked) -> Applied | None:
         """The patch with its conflict settled by recorded resolutions, when there is one for every file."""

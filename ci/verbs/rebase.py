@@ -154,7 +154,7 @@ def taken_over(home: Home, console: Console, state: State) -> Move:
     done = collect(home, Git(path=home.history))
     for line in recorded_words(done):
         console.say(line)
-    return resumed(home, done.state)
+    return resumed(home, state.model_copy(update={"settled": (*state.settled, done.settled)}))
 
 
 def recorded_words(done: Collected) -> tuple[str, ...]:

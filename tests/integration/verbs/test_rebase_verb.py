@@ -158,6 +158,47 @@ def test_an_aborted_rebase_leaves_everything_as_it_was(past: Past, home: Home) -
         rebase.rebase(home, Console(), GO_ON)
 
 
+def test_what_no_record_can_hold_is_in_the_patch_and_said(
+    past: Past, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = stop(home)
+    mend(error, MENDED)
+    tree = worktree(error)
+    (tree / "b.txt").write_bytes(b"beside\n" + LINES)
+    Git(path=tree)("add", "b.txt")
+    text = Git(path=tree)("log", "-1", "--format=%B", "CHERRY_PICK_HEAD").text.replace("Make first", "Make it")
+    Git(path=tree)("commit", "--quiet", "--file=-", stdin=text.encode())
+    capsys.readouterr()
+    assert rebase.rebase(home, Console(), GO_ON) == 0
+    said = capsys.readouterr().out
+    assert "a.txt: settled by resolutions/" in said
+    assert "not used" not in said
+    assert load_series(home.patches).patches[0].subject == "Make it fast"
+    moved = "refs/heads/speed/b102"
+    assert past.content(f"{moved}~1", "b.txt") == b"beside\n" + LINES
+    assert past.content(moved, "b.txt") == b"beside\n" + changed(LINES, 20)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_conflict_that_no_record_can_hold_is_settled_once(home: Home, kept: bool) -> None:
+    past = Past(home.root)
+    past.build("b100", {"a.txt": LINES, "b.txt": LINES, "c.txt": LINES})
+    past.patch("first", {"a.txt": changed(LINES, 12), "c.txt": changed(LINES, 5)})
+    past.patch("last", {"b.txt": changed(LINES, 20)})
+    past.build("b102", {"b.txt": changed(LINES, 20, b"their b"), "c.txt": LINES})
+    past.save(home.patches)
+    error = stop(home)
+    tree = Git(path=worktree(error))
+    tree("add" if kept else "rm", "a.txt")
+    error = stop(home, GO_ON)
+    assert "patch first" not in error.message
+    mend(error, changed(LINES, 20, b"both b"), "b.txt")
+    assert rebase.rebase(home, Console(), GO_ON) == 0
+    there = {"a.txt", "b.txt", "c.txt"} if kept else {"b.txt", "c.txt"}
+    assert past.listing("refs/heads/speed/b102").keys() == there
+    assert past.content("refs/heads/speed/b102", "c.txt") == changed(LINES, 5)
+
+
 def test_conflicts_are_met_one_after_the_other_and_none_is_forgotten(home: Home) -> None:
     past = Past(home.root)
     past.build("b100", {"a.txt": LINES, "b.txt": LINES})
