@@ -8,7 +8,7 @@ from os import fsdecode
 from ci.errors import SeriesConflict
 from ci.outcome import JsonValue
 from ci.series.culprit import Culprit
-from ci.series.merge_answer import Merged, Note, Stage
+from ci.series.engine.merge_answer import Merged, Note, Stage
 
 EXCERPT_LINES = 40
 MARKER_SIZE = 23

@@ -10,13 +10,13 @@ from pathlib import Path
 from ci.errors import SeriesProblem
 from ci.git import Git
 from ci.series.conflict import Conflict
-from ci.series.importing import import_series
+from ci.series.engine.importing import import_series
+from ci.series.engine.scratch import scratch_repository
+from ci.series.engine.workshop import workshop
 from ci.series.order import BaseTag, Series
 from ci.series.patch import read_mail
 from ci.series.queue import BASE, RETIRED, SERIES, replace_queue
 from ci.series.results import Absorbed, CommitOf, Rebased, Skipped
-from ci.series.scratch import scratch_repository
-from ci.series.workshop import workshop
 
 FORMAT = (
     "format-patch",

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from ci.errors import BaseMismatch, UsageProblem
 from ci.git import Git
+from ci.series.byhand.resolutions import Store
 from ci.series.conflict import Conflict
-from ci.series.fold import UNDECIDED, Decisions, Fold, Progress, unheard
-from ci.series.importing import import_series
+from ci.series.engine.fold import UNDECIDED, Decisions, Fold, Progress, unheard
+from ci.series.engine.importing import import_series
+from ci.series.engine.probing import with_origins
+from ci.series.engine.workshop import workshop
 from ci.series.order import BaseTag, Series
-from ci.series.probing import with_origins
-from ci.series.resolutions import Store
 from ci.series.results import Absorbed, Rebased, Stopped
-from ci.series.workshop import workshop
 from ci.upstream.tags import BuildTag, build_tags
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from ci.git import Git
 from ci.outcome import JsonValue
+from ci.series.engine.objects import Objects
+from ci.series.engine.workshop import header
 from ci.series.modes import OtherMode, other_modes
-from ci.series.objects import Objects
 from ci.series.order import Series
 from ci.series.patch import read_mail, touched_files
 from ci.series.placement import Ambiguous, Moved, ambiguous, moved, moved_words
 from ci.series.results import Applied, Rebased, Resolution
-from ci.series.workshop import header
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,10 +12,10 @@ from ci.errors import DriftRefuted, DriftUnproven
 from ci.git import Git
 from ci.outcome import GateResult, JsonMap, Verdict
 from ci.release.manifest import DriftEntry
-from ci.series.drift import Drift, text_diff
-from ci.series.drifting import PatchDrift, find_drift
+from ci.series.drift.drifting import PatchDrift, find_drift
+from ci.series.drift.drifts import Drift, text_diff
+from ci.series.drift.pending import Pending, load_pending, merge_pending
 from ci.series.order import Series
-from ci.series.pending import Pending, load_pending, merge_pending
 from ci.stage import Context
 from ci.stages.values import Rebased
 from ci.upstream.tags import BuildTag

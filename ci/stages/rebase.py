@@ -8,12 +8,12 @@ from ci.home import Home
 from ci.outcome import JsonMap
 from ci.release.version import ReleaseId
 from ci.series import replay
+from ci.series.byhand.resolutions import FOLDER, describe, load_store
 from ci.series.conflict import off_base, refusal
-from ci.series.fold import UNDECIDED, Decisions
+from ci.series.drift.pending import load_pending, pending_toml
+from ci.series.engine.fold import UNDECIDED, Decisions
 from ci.series.order import Series, load_series
 from ci.series.patch import Patch
-from ci.series.pending import load_pending, pending_toml
-from ci.series.resolutions import FOLDER, describe, load_store
 from ci.series.results import Absorbed, Applied, Rebased, Skipped, Stopped
 from ci.stage import Context, Outcome, Stage, StageResult
 from ci.stages import values

@@ -10,12 +10,12 @@ from ci.home import Home
 from ci.outcome import JsonMap
 from ci.report.matrix_table import LEGEND, matrix_grids, matrix_title
 from ci.report.plots import matrix_picture
+from ci.series.byhand.resolutions import FOLDER, load_store
 from ci.series.culprit import STOPS, Culprit, culprit
+from ci.series.engine.probing import matrix_of
 from ci.series.matrix import Matrix
 from ci.series.order import Series
-from ci.series.probing import matrix_of
 from ci.series.replay import builds_between
-from ci.series.resolutions import FOLDER, load_store
 from ci.upstream.snapshot import load_lock
 from ci.upstream.tags import BuildTag
 

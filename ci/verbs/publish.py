@@ -11,9 +11,9 @@ from ci.git import IDENTITY_EMAIL, Git
 from ci.home import Home
 from ci.redact import without_credentials
 from ci.series.order import Series, load_series
-from ci.series.publish import ALIAS, Fork, apply, branch_ref, patch_ids, survey, write_tag
-from ci.series.publish_plan import Plan, Wanted, check, check_object_id
-from ci.series.release_tag import ReleaseTag, TaggedPatch
+from ci.series.publishing.publish import ALIAS, Fork, apply, branch_ref, patch_ids, survey, write_tag
+from ci.series.publishing.publish_plan import Plan, Wanted, check, check_object_id
+from ci.series.publishing.release_tag import ReleaseTag, TaggedPatch
 from ci.stage import Context, Options
 from ci.stages.rebase import branch_of, release_of, replayed
 from ci.stages.sync import aim, check_base, snapshot_source

@@ -8,19 +8,19 @@ from ci.errors import EXIT_OK, EnvironmentProblem, RebaseInProgress, SeriesConfl
 from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
-from ci.series.collecting import Collected, collect
+from ci.series.byhand.collecting import Collected, collect
+from ci.series.byhand.rebase_state import State, abort, load_state, refuse_in_progress, require_state
+from ci.series.byhand.resolutions import FOLDER, load_store
+from ci.series.byhand.worktree import instructions, open_worktree
 from ci.series.conflict import Conflict
 from ci.series.culprit import next_to_look_at
-from ci.series.drifting import find_drift
+from ci.series.drift.drifting import find_drift
+from ci.series.drift.pending import PENDING, load_pending, merge_pending, no_longer, pending_toml
+from ci.series.engine.fold import Decisions, Settled
 from ci.series.export import export_commits, write_series
-from ci.series.fold import Decisions, Settled
 from ci.series.order import Series, load_queue, load_series
-from ci.series.pending import PENDING, load_pending, merge_pending, no_longer, pending_toml
-from ci.series.rebase_state import State, abort, load_state, refuse_in_progress, require_state
-from ci.series.resolutions import FOLDER, load_store
 from ci.series.results import Absorbed, Rebased, Stopped
 from ci.series.review import review
-from ci.series.worktree import instructions, open_worktree
 from ci.stage import Context, Options
 from ci.stages.rebase import attempted, branch_of, stopped
 from ci.stages.sync import aim, check_base, snapshot_source

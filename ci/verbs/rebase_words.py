@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass, replace
 
 from ci.console import Console
 from ci.outcome import JsonMap
-from ci.series.drifting import PatchDrift
-from ci.series.drifting import describe as describe_drift
+from ci.series.byhand.resolutions import Store
+from ci.series.byhand.resolutions import describe as describe_resolutions
+from ci.series.drift.drifting import PatchDrift
+from ci.series.drift.drifting import describe as describe_drift
+from ci.series.drift.pending import PENDING, Pending
 from ci.series.order import Series
-from ci.series.pending import PENDING, Pending
-from ci.series.resolutions import Store
-from ci.series.resolutions import describe as describe_resolutions
 from ci.series.results import Rebased
 from ci.series.review import Review
 from ci.stages.rebase import carried, release_of

@@ -12,14 +12,14 @@ from ci.git import Git
 from ci.home import Home
 from ci.outcome import JsonValue
 from ci.redact import without_credentials
+from ci.series.byhand.rebase_state import refuse_in_progress
 from ci.series.conflict import Conflict, off_base
+from ci.series.drift.pending import load_pending, merge_pending, no_longer
 from ci.series.export import export_queue, first_queue
-from ci.series.importer import NewPatch, NewQueue, import_range
+from ci.series.intake.importer import NewPatch, NewQueue, import_range
 from ci.series.listing import HEADINGS, listed
 from ci.series.order import BaseTag, Series, load_queue, load_series
-from ci.series.pending import load_pending, merge_pending, no_longer
 from ci.series.queue import SERIES, finish_replacement, queue_digest, replace_queue
-from ci.series.rebase_state import refuse_in_progress
 from ci.series.stale import Stale, stale_files
 from ci.stages.sync import check_base, fetched, snapshot_source
 from ci.upstream.fork import ForkSource, Ground, ground_of, parse_span

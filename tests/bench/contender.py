@@ -39,9 +39,9 @@ def settle(index: Path) -> None:
 
 def library(place: Path, aim: str) -> Answer:
     """The engine of `rebase()`, from where git starts to where git ends: commits to commits in the history."""
-    from ci.series.fold import Fold
+    from ci.series.engine.fold import Fold
+    from ci.series.engine.workshop import workshop
     from ci.series.order import load_series
-    from ci.series.workshop import workshop
     from ci.upstream.tags import BuildTag
     from tests.helpers.synthetic import BRANCH
 

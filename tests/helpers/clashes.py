@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ci.git import Git
 from ci.home import Home
-from ci.series.rebase_state import State
-from ci.series.resolutions import FOLDER, Recorded, Replayed, load_store, record, replay_resolutions
+from ci.series.byhand.rebase_state import State
+from ci.series.byhand.resolutions import FOLDER, Recorded, Replayed, load_store, record, replay_resolutions
 from tests.helpers.histories import Entry, Files, Past, changed, numbered
 
 PATCH_ID = "speed-up"

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from ci.series.changes import Change, changes_between
-from ci.series.declarations import read_declarations
-from ci.series.declared import Declaration
-from ci.series.drift import Drift, drifts_of
+from ci.series.drift.changes import Change, changes_between
+from ci.series.drift.declarations import read_declarations
+from ci.series.drift.declared import Declaration
+from ci.series.drift.drifts import Drift, drifts_of
+from ci.series.drift.usage import FileUse, uses_of
 from ci.series.patch import Patch, parse_patch
-from ci.series.usage import FileUse, uses_of
 from tests.helpers.mails import MAIL
 
 Sources = Mapping[str, str]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from ci.git import Git
 from ci.release.version import ReleaseId
-from ci.series.publish import ALIAS, Fork, patch_ids, write_tag
-from ci.series.publish_plan import Wanted
-from ci.series.release_tag import ReleaseTag, TaggedPatch
+from ci.series.publishing.publish import ALIAS, Fork, patch_ids, write_tag
+from ci.series.publishing.publish_plan import Wanted
+from ci.series.publishing.release_tag import ReleaseTag, TaggedPatch
 from ci.upstream.address import RemoteAddress
 from tests.helpers.histories import Past, changed, numbered
 

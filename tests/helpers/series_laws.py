@@ -10,14 +10,14 @@ from typing import TypeAlias
 from ci.errors import SeriesProblem
 from ci.git import Git
 from ci.series.conflict import SWALLOWED, Conflict
+from ci.series.engine.fold import Decisions
+from ci.series.engine.importing import import_series
+from ci.series.engine.workshop import workshop
 from ci.series.export import export_commits
-from ci.series.fold import Decisions
-from ci.series.importing import import_series
 from ci.series.order import Series, load_series
 from ci.series.patch import read_mail
 from ci.series.replay import rebase
 from ci.series.results import Absorbed, Applied, CommitOf, Counts, Result
-from ci.series.workshop import workshop
 from ci.upstream.tags import BuildTag
 from tests.helpers.generated import AIM
 from tests.helpers.generated_repository import Built

@@ -13,7 +13,7 @@ import pytest
 from ci.console import Console
 from ci.git import Git
 from ci.home import Home
-from ci.series.fold import Decisions
+from ci.series.engine.fold import Decisions
 from ci.series.order import Series, load_series
 from ci.series.replay import rebase
 from ci.series.results import Applied, Counts, Rebased, Stopped

@@ -8,10 +8,10 @@ import pytest
 
 from ci.git import Git
 from ci.home import Home
-from ci.series.changes import Change, changes_between
-from ci.series.declarations import read_declarations
-from ci.series.declared import Declaration, Kind, is_header, is_source
-from ci.series.drifting import changed_files, find_drift
+from ci.series.drift.changes import Change, changes_between
+from ci.series.drift.declarations import read_declarations
+from ci.series.drift.declared import Declaration, Kind, is_header, is_source
+from ci.series.drift.drifting import changed_files, find_drift
 from ci.series.order import BaseTag, Series
 from ci.upstream.tags import BuildTag, build_tags
 from tests.helpers.declaring import patch_adding

@@ -13,13 +13,13 @@ from ci.files import exclusive
 from ci.git import Git
 from ci.series.conflict import PARTLY_UPSTREAM, Conflict
 from ci.series.culprit import Culprit
+from ci.series.engine.fold import Decisions
+from ci.series.engine.scratch import LOCK, leftovers
 from ci.series.export import export_commits, write_series
-from ci.series.fold import Decisions
 from ci.series.matrix import Cell
 from ci.series.order import Series, load_series
 from ci.series.replay import rebase
 from ci.series.results import Absorbed, Rebased, Stopped
-from ci.series.scratch import LOCK, leftovers
 from ci.upstream.tags import BuildTag
 from tests.helpers.histories import Entry, Past, changed, message, numbered
 

@@ -11,7 +11,7 @@ import pytest
 from ci.errors import SeriesProblem
 from ci.git import Git
 from ci.series.conflict import PARTLY_UPSTREAM
-from ci.series.fold import Decisions
+from ci.series.engine.fold import Decisions
 from ci.series.order import load_series
 from ci.series.replay import rebase
 from ci.series.results import Absorbed, Applied, Rebased, Stopped

@@ -12,9 +12,9 @@ from ci.pipeline import run_pipeline
 from ci.records import find_record
 from ci.release.document import read_manifest
 from ci.release.manifest import DriftEntry
-from ci.series.drifting import find_drift
+from ci.series.drift.drifting import find_drift
+from ci.series.drift.pending import PENDING, load_pending, merge_pending, pending_toml
 from ci.series.order import load_series
-from ci.series.pending import PENDING, load_pending, merge_pending, pending_toml
 from ci.stage import Context, Outcome, Status
 from ci.stages import package, release, values
 from ci.stages.drift import drift_entries, unacknowledged

@@ -8,8 +8,8 @@ from ci.console import Console
 from ci.errors import SeriesConflict
 from ci.git import Git
 from ci.home import Home
+from ci.series.byhand.resolutions import load_store
 from ci.series.order import load_series
-from ci.series.resolutions import load_store
 from ci.stage import Context, Options
 from ci.stages import rebase
 from ci.stages.values import Rebased, Synced

@@ -16,8 +16,8 @@ from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
 from ci.process import Running
-from ci.series.publish import Fork, apply
-from ci.series.publish_plan import Plan, Wanted
+from ci.series.publishing.publish import Fork, apply
+from ci.series.publishing.publish_plan import Plan, Wanted
 from ci.verbs import publish
 from ci.verbs.publish import Request
 from tests.helpers.histories import Past, changed, message

@@ -14,9 +14,9 @@ from ci.console import Console
 from ci.errors import NoRebase, RebaseInProgress, RebaseUnfinished, SeriesConflict, SeriesProblem, UsageProblem
 from ci.git import Git
 from ci.home import Home
+from ci.series.byhand.resolutions import load_store
 from ci.series.export import export_commits
 from ci.series.order import load_series
-from ci.series.resolutions import load_store
 from ci.series.results import CommitOf
 from ci.verbs import rebase
 from ci.verbs.rebase_words import Request

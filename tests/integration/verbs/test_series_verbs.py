@@ -10,9 +10,9 @@ from ci.console import Console
 from ci.errors import RangeProblem, RebaseInProgress, SeriesConflict, SeriesProblem, UsageProblem
 from ci.git import Git
 from ci.home import Home
-from ci.series.importing import AM
+from ci.series.byhand.rebase_state import State, save_state
+from ci.series.engine.importing import AM
 from ci.series.order import load_series
-from ci.series.rebase_state import State, save_state
 from ci.verbs import series
 from ci.verbs.series import ImportRequest
 from tests.helpers.fork_past import LINES, ForkPast

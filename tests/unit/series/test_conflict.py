@@ -1,7 +1,7 @@
 """Conflicts out of git's answers: names that git changed, sides that it lost."""
 
 from ci.series.conflict import Conflict, conflict_of_merge
-from ci.series.merge_answer import Merged, Note, Stage
+from ci.series.engine.merge_answer import Merged, Note, Stage
 
 AT = Conflict(patch_id="speed", subject="Make it fast", index=1, total=1, upon="b101")
 BLOBS = {"a" * 40: b"base\n", "b" * 40: b"upstream\n", "c" * 40: b"patch\n"}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci.gittree import FOLDER, Entries, Entry
-from ci.series.threeway import Path, graft, touched
+from ci.series.engine.threeway import Path, graft, touched
 
 A, B = (Entry("100644", letter * 40) for letter in "ab")
 

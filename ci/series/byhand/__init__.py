@@ -1,0 +1,1 @@
+"""A conflict in the hands of a person: worktree, state, recorded resolutions."""

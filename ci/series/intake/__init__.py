@@ -1,0 +1,1 @@
+"""A fork's commits as patch files."""

@@ -1,0 +1,1 @@
+"""The series' branch and tag on the fork."""
