@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ci.console import Console
-from ci.errors import EXIT_OK, EnvironmentProblem, RebaseInProgress, SeriesConflict, UsageProblem
+from ci.errors import EXIT_OK, ConfigProblem, EnvironmentProblem, RebaseInProgress, SeriesConflict, UsageProblem
 from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
@@ -173,10 +173,14 @@ def decided(home: Home, state: State, asked: Request) -> Move:
 
 
 def give_up(home: Home, console: Console) -> int:
-    """Forget the move that waits."""
-    state = load_state(home)
+    """Forget the move that waits; one whose state cannot be read any more, too."""
+    try:
+        state = load_state(home)
+    except ConfigProblem:
+        state = None
     there = abort(home)
-    words = f"forgot the rebase onto {state.onto}" if state else "no rebase was in progress"
+    where = f" onto {state.onto}" if state else ""
+    words = f"forgot the rebase{where}" if there else "no rebase was in progress"
     console.result(f"{words}; patches/ and the history are as they were")
     console.document({"state": "aborted" if there else "nothing to abort", "onto": state.onto if state else None})
     return EXIT_OK

@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from ci.console import Console
-from ci.errors import NoRebase, RebaseInProgress, RebaseUnfinished, SeriesConflict, SeriesProblem, UsageProblem
+from ci.errors import (
+    ConfigProblem,
+    NoRebase,
+    RebaseInProgress,
+    RebaseUnfinished,
+    SeriesConflict,
+    SeriesProblem,
+    UsageProblem,
+)
 from ci.git import Git
 from ci.home import Home
 from ci.series.byhand.resolutions import load_store
@@ -197,6 +205,16 @@ def test_a_conflict_that_no_record_can_hold_is_settled_once(home: Home, kept: bo
     there = {"a.txt", "b.txt", "c.txt"} if kept else {"b.txt", "c.txt"}
     assert past.listing("refs/heads/speed/b102").keys() == there
     assert past.content("refs/heads/speed/b102", "c.txt") == changed(LINES, 5)
+
+
+def test_a_rebase_whose_state_is_damaged_can_be_forgotten(past: Past, home: Home) -> None:
+    stop(home)
+    (home.root / "rebase" / "state.json").write_text("{")
+    with pytest.raises(ConfigProblem) as damaged:
+        rebase.rebase(home, Console(), GO_ON)
+    assert damaged.value.hint == "invoke rebase-upstream --abort"
+    assert rebase.rebase(home, Console(), Request(abort=True)) == 0
+    assert not (home.root / "rebase").exists()
 
 
 def test_conflicts_are_met_one_after_the_other_and_none_is_forgotten(home: Home) -> None:
