@@ -25,6 +25,9 @@ UNPACK_LIMIT = 100
 MERGERS = 4
 """Merges at the same time at most: a series has seldom more files to merge than a few git processes do at once."""
 
+FSCK = "fsck error"
+"""How git says that it knows an object and will not have it."""
+
 _PERSON = f"{IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}"
 
 
@@ -69,6 +72,8 @@ class Workshop:
         try:
             git(*(FEW if len(missing) < UNPACK_LIMIT else MANY), stdin=pack_stream(missing))
         except CommandFailed as refused:
+            if FSCK not in refused.message:
+                raise
             raise SeriesProblem(f"git does not take what the series makes: {refused.message}") from None
 
     def tree_of(self, commit: str) -> str:
