@@ -18,6 +18,9 @@ IDENTITY_EMAIL = "speedfork@example.org"
 EPOCH = "1700000000 +0000"
 """Committer date of everything we create: the same input gives the same commit id on every machine."""
 
+SIGNATURE = f"{IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}"
+"""Identity and date as a line of a commit or tag object holds them."""
+
 BLOB_BATCH = 400
 """Blobs per `git cat-file` process: bounds memory to a few dozen megabytes on llama.cpp's tree."""
 

@@ -8,7 +8,7 @@ from os import fsdecode
 from pathlib import Path
 
 from ci.errors import ConfigProblem, RebaseUnfinished
-from ci.git import EPOCH, IDENTITY_EMAIL, IDENTITY_NAME, Git
+from ci.git import SIGNATURE, Git
 from ci.gittree import EXECUTABLE, FILE, TreeFile
 from ci.home import Home
 from ci.series.byhand.rebase_state import ABORT, CONTINUE, Settled, State, require_state, worktree_of
@@ -20,7 +20,6 @@ from ci.series.intake.rawcommit import parse_commit
 from ci.series.message import read_trailers
 from ci.series.trailers import parse_trailers
 
-_COMMITTER = f"{IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}"
 _MARKER_LINE = re.compile(rb"^(?:<{7}|\|{7}|={7}|>{7})(?:[ \t\r].*)?$", re.MULTILINE)
 
 
@@ -53,7 +52,7 @@ def collect(home: Home, history: Git) -> Collected:
     _require_change(repo, files, state)
     recorded = _record(repo, home, files)
     raw = replace(parse_commit(repo("cat-file", "commit", source).stdout), tree=files.tree, parents=(state.tip,))
-    carried = raw.render(committer=_COMMITTER)
+    carried = raw.render(committer=SIGNATURE)
     commit = repo("hash-object", "-t", "commit", "-w", "--stdin", stdin=carried).text
     hand_over(repo, history, commit)
     settled = Settled(

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from os import fsencode
 
-from ci.git import EPOCH, IDENTITY_EMAIL, IDENTITY_NAME
+from ci.git import SIGNATURE
 from ci.gittree import Entry
 from ci.series.engine.exact import Inexact, exact_result
 from ci.series.engine.threeway import Path, find
@@ -64,7 +64,7 @@ def _commit(patch: Patch, mail: Mail, tree: str, parent: str) -> bytes:
         raise Inexact
     return (
         f"tree {tree}\nparent {parent}\nauthor {mail.author} {_time(mail.date)}\n"
-        f"committer {IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}\n\n{_stripped(mail.body)}"
+        f"committer {SIGNATURE}\n\n{_stripped(mail.body)}"
     ).encode()
 
 

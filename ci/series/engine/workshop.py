@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.errors import CommandFailed, SeriesProblem
-from ci.git import EPOCH, IDENTITY_EMAIL, IDENTITY_NAME, Git
+from ci.git import SIGNATURE, Git
 from ci.series.engine.merging import WITH_BASE, Merger, Mergers
 from ci.series.engine.objects import Objects
 from ci.series.engine.packing import pack_stream
@@ -27,8 +27,6 @@ MERGERS = 4
 
 FSCK = "fsck error"
 """How git says that it knows an object and will not have it."""
-
-_PERSON = f"{IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +55,7 @@ class Workshop:
     def synthetic_commit(self, tree: str, *parents: str) -> str:
         """A commit that only serves git, who sees it."""
         links = "".join(f"parent {parent}\n" for parent in parents)
-        raw = f"tree {tree}\n{links}author {_PERSON}\ncommitter {_PERSON}\n\n-\n".encode()
+        raw = f"tree {tree}\n{links}author {SIGNATURE}\ncommitter {SIGNATURE}\n\n-\n".encode()
         return self.objects.visible(self.objects.write_commit(raw))
 
     def hand_over(self, git: Git, commit: str) -> None:

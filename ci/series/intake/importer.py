@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.errors import RangeProblem
-from ci.git import EPOCH, IDENTITY_EMAIL, IDENTITY_NAME, Git
+from ci.git import SIGNATURE, Git
 from ci.series.engine.scratch import scratch_repository
 from ci.series.export import FORMAT
 from ci.series.intake.linear import Dropped, Line, Progress, linearised
@@ -18,7 +18,6 @@ from ci.series.intake.rawcommit import RawCommit, parse_commit
 from ci.series.intake.wording import Worded, as_carried, in_print, one_line, worded
 
 AMEND = "amend it in a clone of the fork (git rebase -i), then import that branch"
-COMMITTER = f"{IDENTITY_NAME} <{IDENTITY_EMAIL}> {EPOCH}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +92,7 @@ def _reworded(repo: Git, base: str, line: Line) -> tuple[_Source, ...]:
         made = RawCommit(
             tree=step.tree, parents=(parent,), author=raw.author, encoding=raw.encoding, message=words.message
         )
-        data = made.render(committer=COMMITTER)
+        data = made.render(committer=SIGNATURE)
         parent = repo("hash-object", "-t", "commit", "-w", "--stdin", stdin=data).text
         sources.append(_Source(commit=step.commit, raw=raw, words=words, remade=parent, tree=step.tree))
     return tuple(sources)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ci.errors import ForkUnreachable, PushRejected, UsageProblem
-from ci.git import Git
+from ci.git import SIGNATURE, Git
 from ci.process import Completed
 from ci.redact import without_credentials
 from ci.series.publishing.publish_plan import HEADS, PEELED, Plan, Wanted, listed_refs, moved_meanwhile, plan
@@ -80,8 +80,8 @@ def patch_ids(git: Git, commits: Sequence[str]) -> dict[str, str]:
 
 
 def write_tag(git: Git, tag: ReleaseTag) -> str:
-    """Write the tag object, without a name; returns its id."""
-    return git("mktag", stdin=tag.raw()).text
+    """Write the tag object, without a name, by no person and no clock; returns its id."""
+    return git("mktag", stdin=tag.raw(tagger=SIGNATURE)).text
 
 
 def has_seen(git: Git, commit: str) -> bool:

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 
 from ci.release.version import ReleaseId
 
-TAGGER = "speedfork <speedfork@example.org> 1700000000 +0000"
-"""Who made the tag, and when: what `ci.git` gives our commits, so that no clock or person gets into the id."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class TaggedPatch:
@@ -33,9 +30,9 @@ class ReleaseTag:
         """The tag's full ref name."""
         return f"refs/tags/{self.release}"
 
-    def raw(self) -> bytes:
-        """The tag object, as `git mktag` reads it."""
-        head = f"object {self.head}\ntype commit\ntag {self.release}\ntagger {TAGGER}\n"
+    def raw(self, *, tagger: str) -> bytes:
+        """The tag object, as `git mktag` reads it; `tagger` says who made it, and when."""
+        head = f"object {self.head}\ntype commit\ntag {self.release}\ntagger {tagger}\n"
         return f"{head}\n{self.message()}".encode("utf-8", "replace")
 
     def message(self) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ci.errors import ForkUnreachable, PublishConflict, PushRejected, UsageProblem
-from ci.git import Git
+from ci.git import SIGNATURE, Git
 from ci.process import run
 from ci.series.publishing.publish import Fork, apply, branch_ref, has_seen, survey
 from ci.series.publishing.publish_plan import Change, Wanted, check
@@ -98,7 +98,7 @@ def test_the_tag_is_the_same_object_in_every_history(past: Past, tmp_path: Path)
     (tmp_path / "other").mkdir()
     other = series_of_two(tmp_path / "other")
     assert wanted(other).tag_object == wanted(past).tag_object
-    assert tag_of(past).raw() == past.git("cat-file", "tag", wanted(past).tag_object).stdout
+    assert tag_of(past).raw(tagger=SIGNATURE) == past.git("cat-file", "tag", wanted(past).tag_object).stdout
 
 
 def test_a_rival_between_plan_and_push_keeps_its_branch(past: Past, fork: Fork, bare: Git, rival: Rival) -> None:
