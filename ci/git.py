@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.errors import UsageProblem
-from ci.gittree import TreeFile, parse_listing, split_batch
+from ci.gittree import NO_OBJECT, TreeFile, parse_listing, split_batch
 from ci.process import Completed, Dialogue, find_tool, run, scrubbed_env
 
 IDENTITY_NAME = "speedfork"
@@ -178,4 +178,4 @@ class Git:
         Raises:
             CommandFailed: the ref moved meanwhile.
         """
-        self("update-ref", "--end-of-options", refuse_dash(ref, what="ref"), new, old or "0" * 40)
+        self("update-ref", "--end-of-options", refuse_dash(ref, what="ref"), new, old or NO_OBJECT)

@@ -12,6 +12,9 @@ from ci.errors import SourceTreeProblem
 
 FILE, EXECUTABLE, SYMLINK, SUBMODULE, FOLDER = "100644", "100755", "120000", "160000", "40000"
 
+NO_OBJECT = "0" * 40
+"""The id that git writes where there is no object."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TreeFile:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from os import fsdecode
 
 from ci.errors import SeriesConflict
+from ci.gittree import NO_OBJECT
 from ci.outcome import JsonValue
 from ci.series.culprit import Culprit
 from ci.series.engine.merge_answer import Merged, Note, Stage
@@ -31,9 +32,6 @@ GIT_CONFLICT = re.compile(r"CONFLICT \(([^)]*)\): ", re.DOTALL)
 
 PLAIN = re.compile(r"CONFLICT \((?:content|add/add)\): ")
 """What git says of two texts that do not merge: no more than the path and both sides, which are shown anyway."""
-
-NO_BLOB = "0" * 40
-"""What git names for a side that it lost track of between renamed folders (`git rebase` itself breaks off there)."""
 
 BlobReader = Callable[[str], bytes]
 """Content of a blob by id."""
@@ -182,7 +180,8 @@ def _by_path(stages: Sequence[Stage]) -> dict[bytes, dict[int, str]]:
     """Blob ids by stage (1 base, 2 upstream, 3 patch) of each unmerged path."""
     found: dict[bytes, dict[int, str]] = {}
     for stage in stages:
-        if stage.blob != NO_BLOB:
+        # git loses track of a side between renamed folders (`git rebase` itself breaks off there)
+        if stage.blob != NO_OBJECT:
             found.setdefault(_true_name(stage.path), {})[stage.number] = stage.blob
     return found
 

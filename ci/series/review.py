@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from ci.git import Git
 from ci.outcome import JsonValue
 from ci.series.engine.objects import Objects
-from ci.series.engine.workshop import header
 from ci.series.modes import OtherMode, other_modes
 from ci.series.order import Series
 from ci.series.patch import read_mail, touched_files
@@ -63,8 +62,8 @@ def review(git: Git, series: Series, rebased: Rebased, exported: Sequence[bytes]
 
 
 def _one(objects: Objects, result: Applied, before: bytes, after: bytes) -> Review:
-    (parent,) = header(objects.commit(result.commit), b"parent")
-    (tree,) = header(objects.commit(parent), b"tree")
+    (parent,) = objects.parents_of(result.commit)
+    tree = objects.tree_of(parent)
     files = {path: data for path in touched_files(after) if (data := objects.file(tree, path)) is not None}
     return Review(
         patch_id=result.patch_id,

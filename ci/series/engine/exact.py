@@ -8,10 +8,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ci.gittree import Entry, object_id
+from ci.gittree import NO_OBJECT, Entry, object_id
 from ci.series.hunks import FileDiff, Hunk
-
-NO_BLOB = "0" * 40
 
 _INDEX = re.compile(rb"index ([0-9a-f]{40})\.\.([0-9a-f]{40})(?: (100644|100755))?")
 _MODE = re.compile(rb"(old mode|new mode|new file mode|deleted file mode) (100644|100755)")
@@ -59,7 +57,7 @@ def exact_result(file: FileDiff, before: Entry | None, blob: Callable[[str], byt
             raise Inexact
         return File(mode=head.new_mode, data=data)
     after = _patched(data, file.hunks)
-    if head.ids != (before.id if before else NO_BLOB, object_id("blob", after) if head.new_mode else NO_BLOB):
+    if head.ids != (before.id if before else NO_OBJECT, object_id("blob", after) if head.new_mode else NO_OBJECT):
         raise Inexact
     return File(mode=head.new_mode, data=after) if head.new_mode else None
 

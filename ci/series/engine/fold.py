@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from os import fsencode
 from typing import TypeAlias
 
 from ci.gittree import Entry
@@ -12,7 +11,7 @@ from ci.series.byhand.resolutions import Store, replay_resolutions
 from ci.series.conflict import Conflict, conflict_of_merge, not_through_upstream, partly_upstream
 from ci.series.engine.importing import conflict_at
 from ci.series.engine.picking import Picked, Picker
-from ci.series.engine.threeway import Path, Text, find
+from ci.series.engine.threeway import Path, Text, find, parted
 from ci.series.engine.workshop import Workshop
 from ci.series.order import Series
 from ci.series.patch import Patch, read_mail
@@ -150,7 +149,7 @@ class Fold:
         return self._applied(patch, settled.commit or self.imported[number], settled.tree, tip, same)
 
     def _agreeing(self, replayed: Applied, tree: str) -> tuple[Resolution, ...]:
-        paths = {one: tuple(fsencode(one.path).split(b"/")) for one in replayed.resolutions}
+        paths = {one: parted(one.path) for one in replayed.resolutions}
         ours = self.shop.tree_of(replayed.commit)
         return tuple(
             one for one, path in paths.items() if find(self.shop.read, ours, path) == find(self.shop.read, tree, path)
@@ -163,7 +162,7 @@ class Fold:
         sides = self._commits_of(picked.texts)
         work = self.shop.repo.path / ".git"
         found = replay_resolutions(self.shop.repo, self.resolutions, **sides, work=work)
-        blobs = {tuple(fsencode(path).split(b"/")): blob for path, blob in found.settled.items()}
+        blobs = {parted(path): blob for path, blob in found.settled.items()}
         if any(text.path not in blobs for text in picked.texts):
             return None
         changes = {path: self._with_mode(picked, path, blob) for path, blob in blobs.items()}

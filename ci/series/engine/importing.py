@@ -9,7 +9,6 @@ checkout.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from os import fsencode
 from pathlib import Path
 
 from ci.errors import SeriesProblem
@@ -18,7 +17,7 @@ from ci.process import Completed
 from ci.series.conflict import Conflict, PathConflict
 from ci.series.engine.proved import proved_commits
 from ci.series.engine.threeway import Path as TreePath
-from ci.series.engine.threeway import Reader, find, touched
+from ci.series.engine.threeway import Reader, find, parted, touched
 from ci.series.engine.workshop import Workshop
 from ci.series.order import Series
 from ci.series.patch import Patch
@@ -53,7 +52,7 @@ def pruned_paths(read: Reader, tree: str, paths: Iterable[str]) -> dict[TreePath
     """What a tree has at some paths, or in their way: a file where a path has a folder, a folder where it ends."""
     kept: dict[TreePath, Entry] = {}
     for path in dict.fromkeys(paths):
-        parts = tuple(fsencode(path).split(b"/"))
+        parts = parted(path)
         for depth in range(1, len(parts) + 1):
             entry = find(read, tree, parts[:depth])
             if entry is None:
@@ -79,7 +78,7 @@ def _commits(shop: Workshop, root: str) -> tuple[str, ...]:
     at = shop.repo("rev-parse", "--verify", "HEAD^{commit}").text
     while at != root:
         made.append(at)
-        (at,) = shop.parents_of(at)
+        (at,) = shop.objects.parents_of(at)
     return tuple(reversed(made))
 
 
@@ -87,7 +86,7 @@ def _on_the_whole(shop: Workshop, made: Sequence[str], base_commit: str, base_tr
     commits = []
     parent, tree = base_commit, base_tree
     for commit in made:
-        before, after = (shop.tree_of(name) for name in (*shop.parents_of(commit), commit))
+        before, after = (shop.tree_of(name) for name in (*shop.objects.parents_of(commit), commit))
         changes = {file.path: file.theirs for file in touched(shop.read, before, after)}
         tree = shop.changed_tree(tree, changes)
         parent = shop.same_commit_on(commit, tree=tree, parent=parent)

@@ -8,7 +8,6 @@ of a rebase never have to, and a file for each would cost more than all the rest
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
-from os import fsencode
 from pathlib import Path
 
 import pygit2
@@ -17,7 +16,7 @@ from pygit2.enums import DiffFlag, DiffOption, ObjectType
 from ci.errors import SourceTreeProblem
 from ci.git import Git
 from ci.gittree import FOLDER, SUBMODULE, Entries, object_id, parse_tree, render_tree
-from ci.series.engine.threeway import find
+from ci.series.engine.threeway import find, parted
 
 EMPTY: Entries = {}
 
@@ -81,7 +80,7 @@ class Objects:
             tree: its id.
             path: with slashes; undecodable bytes as surrogates.
         """
-        entry = find(self.entries, tree, tuple(fsencode(path).split(b"/")))
+        entry = find(self.entries, tree, parted(path))
         return None if entry is None or entry.mode in (FOLDER, SUBMODULE) else self.blob(entry.id)
 
     def commit(self, commit: str) -> bytes:
@@ -105,6 +104,15 @@ class Objects:
         if commit not in self._tree_of:
             self._tree_of[commit] = next(_references(ObjectType.COMMIT, self.commit(commit)))
         return self._tree_of[commit]
+
+    def parents_of(self, commit: str) -> tuple[str, ...]:
+        """The parents of a commit.
+
+        Raises:
+            SourceTreeProblem: no such commit.
+        """
+        _, *parents = _references(ObjectType.COMMIT, self.commit(commit))
+        return tuple(parents)
 
     def write_commit(self, raw: bytes) -> str:
         """Make a commit object; its id."""

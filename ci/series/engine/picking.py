@@ -8,7 +8,7 @@ from ci.gittree import SUBMODULE, Entries, Entry
 from ci.series.engine.lost import Lines, lost_lines, lost_nets
 from ci.series.engine.merge_answer import Merged
 from ci.series.engine.texts import Chain, Link, MergedTexts, Sides, Texts
-from ci.series.engine.threeway import Path, Plan, Text, Touched, find, joined, plan, touched
+from ci.series.engine.threeway import Path, Plan, Text, Touched, find, joined, parted, plan, touched
 from ci.series.engine.workshop import Workshop
 from ci.series.results import Counts
 
@@ -132,7 +132,7 @@ class Picker:
             lost = self._lost_anywhere(files, touched(self._shop.read, ours, merged.tree))
             return Picked(tree=merged.tree, counts=counts, lost={**self._landed_whole(files, ours), **lost})
         marked = self._shop.marker.merge(here, there)
-        half = {path: find(self._shop.read, marked.tree, tuple(path.split(b"/"))) for path in in_conflict}
+        half = {path: find(self._shop.read, marked.tree, parted(path)) for path in in_conflict}
         return Picked(
             tree=None,
             merged=merged,
@@ -189,7 +189,7 @@ def _texts_of(merged: Merged) -> tuple[Text, ...]:
     if not texts or any(note.is_conflict and note.kind != CONTENTS for note in merged.notes):
         return ()
     return tuple(
-        Text(path=tuple(path.split(b"/")), **{name: side[number] for number, name in SIDES.items()})
+        Text(path=parted(path), **{name: side[number] for number, name in SIDES.items()})
         for path, side in sorted(sides.items())
     )
 

@@ -7,12 +7,11 @@ git: the whole series then goes through `git am`. The commits are the same, id f
 import re
 from collections.abc import Iterable
 from datetime import datetime
-from os import fsencode
 
 from ci.git import SIGNATURE
 from ci.gittree import Entry
 from ci.series.engine.exact import Inexact, exact_result
-from ci.series.engine.threeway import Path, find
+from ci.series.engine.threeway import Path, find, parted
 from ci.series.engine.workshop import Workshop
 from ci.series.hunks import FileDiff, parse_diff
 from ci.series.order import Series
@@ -101,7 +100,7 @@ def _stripped(message: str) -> str:
 def _changes(shop: Workshop, tree: str, files: Iterable[FileDiff]) -> dict[Path, Entry | None]:
     changes: dict[Path, Entry | None] = {}
     for file in files:
-        path = tuple(fsencode(file.path).split(b"/"))
+        path = parted(file.path)
         if path in changes or not _is_plain(path) or _is_blocked(shop, tree, path):
             raise Inexact
         after = exact_result(file, find(shop.read, tree, path), shop.objects.blob)

@@ -8,6 +8,7 @@ a folder that went) may have to do with renames, which only the whole trees can 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os import fsencode
 from typing import TypeAlias
 
 from ci.gittree import FOLDER, Entries, Entry
@@ -163,3 +164,8 @@ def _by_first(changes: Changes) -> dict[bytes, dict[Path, Entry | None]]:
 def joined(path: Sequence[bytes]) -> bytes:
     """A path with slashes."""
     return b"/".join(path)
+
+
+def parted(path: str | bytes) -> Path:
+    """The components of a path with slashes; undecodable bytes as surrogates. Inverse of `joined`."""
+    return tuple(fsencode(path).split(b"/"))

@@ -78,19 +78,9 @@ class Workshop:
         """The tree of a commit."""
         return self.objects.tree_of(commit)
 
-    def parents_of(self, commit: str) -> tuple[str, ...]:
-        """The parents of a commit."""
-        return header(self.objects.commit(commit), b"parent")
-
     def same_commit_on(self, commit: str, *, tree: str, parent: str) -> str:
         """A commit like another one, author and message byte for byte, with its own tree and parent."""
         return self.objects.write_commit(moved_commit(self.objects.commit(commit), tree=tree, parent=parent))
-
-
-def header(raw: bytes, key: bytes) -> tuple[str, ...]:
-    """Values of a header of a commit object."""
-    lines = raw.partition(b"\n\n")[0].split(b"\n")
-    return tuple(line[len(key) + 1 :].decode("ascii") for line in lines if line.startswith(key + b" "))
 
 
 def moved_commit(raw: bytes, *, tree: str, parent: str) -> bytes:
