@@ -2,8 +2,8 @@
 
 import pytest
 
-from ci.gittree import Entry, object_id
-from ci.series.engine.exact import NO_BLOB, File, Inexact, exact_result
+from ci.gittree import NO_OBJECT, Entry, object_id
+from ci.series.engine.exact import File, Inexact, exact_result
 from ci.series.hunks import FileDiff, parse_diff
 
 BEFORE = b"one\ntwo\nthree\nfour\n"
@@ -41,19 +41,20 @@ def test_an_edit_gives_the_bytes_that_the_diff_names() -> None:
 
 def test_a_new_file_and_a_deleted_one() -> None:
     made = (
-        f"diff --git a/f b/f\nnew file mode 100755\nindex {NO_BLOB}..{NEW}\n--- /dev/null\n+++ b/f\n@@ -0,0 +1,4 @@\n"
+        f"diff --git a/f b/f\nnew file mode 100755\nindex {NO_OBJECT}..{NEW}\n"
+        "--- /dev/null\n+++ b/f\n@@ -0,0 +1,4 @@\n"
     )
     made += "".join(f"+{line}\n" for line in AFTER.decode().splitlines())
     assert result(made, None) == File(mode="100755", data=AFTER)
     names = "--- a/f\n+++ /dev/null\n@@ -1,4 +0,0 @@\n"
-    gone = f"diff --git a/f b/f\ndeleted file mode 100644\nindex {OLD}..{NO_BLOB}\n{names}"
+    gone = f"diff --git a/f b/f\ndeleted file mode 100644\nindex {OLD}..{NO_OBJECT}\n{names}"
     gone += "".join(f"-{line}\n" for line in BEFORE.decode().splitlines())
     assert result(gone, HERE) is None
 
 
 def test_an_empty_new_file_has_no_hunk() -> None:
     empty = object_id("blob", b"")
-    made = f"diff --git a/f b/f\nnew file mode 100644\nindex {NO_BLOB}..{empty}\n"
+    made = f"diff --git a/f b/f\nnew file mode 100644\nindex {NO_OBJECT}..{empty}\n"
     assert result(made, None) == File(mode="100644", data=b"")
 
 
@@ -77,7 +78,7 @@ def test_a_change_of_mode_alone_and_with_content() -> None:
         (EDIT.replace(f"{OLD}..{NEW}", f"{OLD[:7]}..{NEW[:7]}"), HERE),
         (EDIT.replace("index", "similarity index 90%\nrename from e\nrename to f\nindex"), HERE),
         (EDIT.replace("100644", "120000"), HERE),
-        (f"diff --git a/f b/f\nnew file mode 100644\nindex {NO_BLOB}..{NEW}\n", HERE),
+        (f"diff --git a/f b/f\nnew file mode 100644\nindex {NO_OBJECT}..{NEW}\n", HERE),
         ("diff --git a/f b/f\nold mode 100755\nnew mode 100644\n", HERE),
         ("diff --git a/f b/f\n", HERE),
     ],
