@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from ci.errors import UsageProblem
-from ci.series.message import BLANKS, Pairs, read_trailers
+from ci.series.message import Pairs
 from ci.suggest import did_you_mean
 from ci.upstream.tags import BuildTag
 
@@ -152,37 +152,14 @@ def parse_trailers(pairs: Pairs) -> Trailers | tuple[str, ...]:
     )
 
 
-def completed(message: str, *, patch_id: str) -> tuple[str, tuple[str, ...]]:
-    """A commit message with every required trailer: those that it lacks are asked for, as TODO.
-
-    They join its last paragraph when that holds trailers of ours or of people already; prose that only looks like a
-    trailer ("Note: ...") stays prose.
-
-    Args:
-        message: the whole message; text in any encoding that keeps ASCII, decoded byte by byte.
-        patch_id: the Speed-Id for a message that has none.
-
-    Returns:
-        The message, and the keys whose value is a TODO.
-    """
-    pairs = read_trailers(message)
-    present = {key for key, _ in pairs}
-    joins = any(key.lower() in KNOWN for key, _ in pairs)
-    lacking = {key: patch_id if key == "Speed-Id" else TODO for key in REQUIRED if key not in present}
-    lines = "".join(f"{key}: {value}\n" for key, value in lacking.items())
-    asked = (key for key, value in (*pairs, *lacking.items()) if key in READERS and _is_todo(value))
-    gap = "\n" if joins or not lines else "\n\n"
-    return f"{message.rstrip(BLANKS)}{gap}{lines}", tuple(dict.fromkeys(asked))
-
-
-def _is_todo(value: str) -> bool:
+def is_todo(value: str) -> bool:
     """Whether a value is still to be written, wholly (`TODO: ask`) or behind its first word (`tolerance TODO`)."""
     return re.match(rf"{TODO}\b|\S+ {TODO}$", value) is not None
 
 
 def _value_faults(pairs: Pairs) -> Iterable[str]:
     for key, value in dict.fromkeys(pairs):
-        if key in READERS and _is_todo(value):
+        if key in READERS and is_todo(value):
             yield f"{key}: {TODO}: write {WANTED[key]}"
         elif key in READERS:
             try:

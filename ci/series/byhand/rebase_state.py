@@ -11,12 +11,13 @@ from ci.config import Field, Model, ObjectId, parse
 from ci.errors import ConfigProblem, NoRebase, RebaseInProgress
 from ci.files import read_json, remove_tree, write_json
 from ci.home import Home
+from ci.series.trailers import ID_PATTERN
 
 ABORT = "invoke rebase-upstream --abort"
 CONTINUE = "invoke rebase-upstream --continue"
 
-PatchId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
-TreeName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}(\.2)?$")]
+PatchId = Annotated[str, Field(pattern=rf"^{ID_PATTERN.pattern}$")]
+TreeName = Annotated[str, Field(pattern=rf"^{ID_PATTERN.pattern}(\.2)?$")]
 Build = Annotated[str, Field(pattern=r"^b[0-9]+$")]
 
 

@@ -9,9 +9,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ci.series.intake.rawcommit import RawCommit, decoded
-from ci.series.message import read_trailers
+from ci.series.message import BLANKS, read_trailers
 from ci.series.patch import MBOX_LINE, clean_subject
-from ci.series.trailers import ID_PATTERN, completed
+from ci.series.trailers import ID_PATTERN, KNOWN, READERS, REQUIRED, TODO, is_todo
 
 ENDS_MESSAGE = re.compile(rb"---[ \t\r]*$|--- \S|diff -|Index: ")
 """A line that git-mailinfo(1) takes for the end of the message."""
@@ -53,6 +53,29 @@ def worded(commit: RawCommit, *, taken: Collection[str]) -> Worded:
         todo=todo,
         notes=tuple(_notes(commit, indented=safe != body)),
     )
+
+
+def completed(message: str, *, patch_id: str) -> tuple[str, tuple[str, ...]]:
+    """A commit message with every required trailer: those that it lacks are asked for, as TODO.
+
+    They join its last paragraph when that holds trailers of ours or of people already; prose that only looks like a
+    trailer ("Note: ...") stays prose.
+
+    Args:
+        message: the whole message; text in any encoding that keeps ASCII, decoded byte by byte.
+        patch_id: the Speed-Id for a message that has none.
+
+    Returns:
+        The message, and the keys whose value is a TODO.
+    """
+    pairs = read_trailers(message)
+    present = {key for key, _ in pairs}
+    joins = any(key.lower() in KNOWN for key, _ in pairs)
+    lacking = {key: patch_id if key == "Speed-Id" else TODO for key in REQUIRED if key not in present}
+    lines = "".join(f"{key}: {value}\n" for key, value in lacking.items())
+    asked = (key for key, value in (*pairs, *lacking.items()) if key in READERS and is_todo(value))
+    gap = "\n" if joins or not lines else "\n\n"
+    return f"{message.rstrip(BLANKS)}{gap}{lines}", tuple(dict.fromkeys(asked))
 
 
 def _paragraphs(message: bytes) -> tuple[bytes, bytes, bytes]:

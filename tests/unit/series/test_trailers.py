@@ -17,7 +17,6 @@ from ci.series.trailers import (
     StatusKind,
     Trailers,
     UpstreamStatus,
-    completed,
     parse_trailers,
 )
 from ci.upstream.tags import BuildTag
@@ -239,25 +238,3 @@ def test_a_todo_for_a_word_names_every_word() -> None:
 
 def test_a_todo_of_upstreams_is_a_reason() -> None:
     assert good(Retire_When="upstream mends the TODO in sampling.cpp").retire_when.startswith("upstream mends")
-
-
-@pytest.mark.parametrize(
-    ("text", "whole"),
-    [
-        ("Fast", "Fast\n\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
-        ("Fast\n\nWhy.\n\n", "Fast\n\nWhy.\n\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
-        ("Fast\n\nNote: this is prose\n", "Fast\n\nNote: this is prose\n\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
-        ("Fast\n\nsigned-off-by: A\n", "Fast\n\nsigned-off-by: A\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
-        ("Fast\n\nSpeed-Id: y\n", "Fast\n\nSpeed-Id: y\nSpeed-Feature: TODO\nSpeed-Numerics: TODO\n"),
-        ("Speed-Id: y\n", "Speed-Id: y\n\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
-    ],
-)
-def test_missing_trailers_join_those_that_are_there(text: str, whole: str) -> None:
-    assert completed(text, patch_id="x")[0].startswith(whole)
-
-
-@given(st.text(alphabet="aS:#\n \t-(", max_size=60))
-def test_a_completed_message_lacks_nothing(text: str) -> None:
-    whole, _ = completed(text, patch_id="x")
-    assert {key for key, _ in read_trailers(whole)} >= set(REQUIRED)
-    assert completed(whole, patch_id="other")[0] == whole

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci.series.intake.rawcommit import RawCommit
-from ci.series.intake.wording import INDENTED, as_carried, in_print, one_line, slug, worded
+from ci.series.intake.wording import INDENTED, as_carried, completed, in_print, one_line, slug, worded
 from ci.series.message import read_trailers
 from ci.series.trailers import ID_PATTERN, REQUIRED
 from tests.helpers.histories import message
@@ -121,3 +121,25 @@ def test_a_subject_of_several_lines_is_one() -> None:
 
 def test_foreign_words_do_not_steer_a_terminal() -> None:
     assert in_print("Größe \x1b[31m\x9b1m \u202e速") == "Größe \ufffd[31m\ufffd1m \ufffd速"
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("Fast", "Fast\n\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
+        ("Fast\n\nWhy.\n\n", "Fast\n\nWhy.\n\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
+        ("Fast\n\nNote: this is prose\n", "Fast\n\nNote: this is prose\n\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
+        ("Fast\n\nsigned-off-by: A\n", "Fast\n\nsigned-off-by: A\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
+        ("Fast\n\nSpeed-Id: y\n", "Fast\n\nSpeed-Id: y\nSpeed-Feature: TODO\nSpeed-Numerics: TODO\n"),
+        ("Speed-Id: y\n", "Speed-Id: y\n\nSpeed-Id: x\nSpeed-Feature: TODO\n"),
+    ],
+)
+def test_missing_trailers_join_those_that_are_there(text: str, whole: str) -> None:
+    assert completed(text, patch_id="x")[0].startswith(whole)
+
+
+@given(st.text(alphabet="aS:#\n \t-(", max_size=60))
+def test_a_completed_message_lacks_nothing(text: str) -> None:
+    whole, _ = completed(text, patch_id="x")
+    assert {key for key, _ in read_trailers(whole)} >= set(REQUIRED)
+    assert completed(whole, patch_id="other")[0] == whole
