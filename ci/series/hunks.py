@@ -5,7 +5,7 @@ refuses, the hunks in front of the fault are read.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from os import fsdecode, fsencode
@@ -135,11 +135,6 @@ class FileDiff:
 def parse_diff(diff: bytes) -> tuple[FileDiff, ...]:
     """Read a diff as git writes it; what stands in front of its first `diff --git` line is passed over."""
     return tuple(_file(block) for block in _blocks(diff))
-
-
-def render_diff(files: Iterable[FileDiff]) -> bytes:
-    """The bytes that `parse_diff` read, from the first `diff --git` line on."""
-    return b"".join(line + b"\n" for file in files for line in file.raw_lines)
 
 
 def shown(path: str) -> str:

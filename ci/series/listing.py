@@ -68,7 +68,7 @@ def listed(patch: Patch, *, now: datetime) -> Listed:
         now: the present, with its zone.
     """
     mail = read_mail(patch.raw)
-    signs = [line[:1] for _, line in changed_lines(mail.diff)]
+    signs = [line[:1] for line in changed_lines(mail.diff)]
     return Listed(
         patch=patch, added=signs.count(b"+"), removed=signs.count(b"-"), age_days=_days_since(mail.date, now)
     )

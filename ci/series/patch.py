@@ -1,7 +1,7 @@
 """One patch file as a value: mail headers, message, trailers and touched paths, all read from bytes.
 
-Importing is git's own work (`ci.series.replay`); here only what a person or a check wants to know is read, by the
-rules of git-mailinfo(1). Hunks are never decoded: a source line in latin-1 must come out as it went in.
+Commits are made elsewhere (`ci.series.engine.importing`); here only what a person or a check wants to know is read,
+by the rules of git-mailinfo(1). Hunks are never decoded: a source line in latin-1 must come out as it went in.
 """
 
 import binascii
@@ -259,8 +259,7 @@ def touched_files(diff: bytes) -> tuple[str, ...]:
     return tuple(sorted({path for file in parse_diff(diff) for path in file.paths}))
 
 
-def changed_lines(diff: bytes) -> Iterator[tuple[str, bytes]]:
-    """Each added and removed line of a diff, with its sign, and the path that it belongs to."""
-    for file in parse_diff(diff):
-        body = (line for hunk in file.hunks for line in hunk.body)
-        yield from ((file.path, line) for line in body if line[:1] in (b"+", b"-"))
+def changed_lines(diff: bytes) -> Iterator[bytes]:
+    """Each added and removed line of a diff, with its sign."""
+    body = (line for file in parse_diff(diff) for hunk in file.hunks for line in hunk.body)
+    yield from (line for line in body if line[:1] in (b"+", b"-"))

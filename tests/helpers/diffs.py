@@ -1,6 +1,9 @@
-"""Diffs as git writes them, made of two texts without git."""
+"""Diffs as git writes them, made of two texts without git, or of what was read of one."""
 
+from collections.abc import Iterable
 from difflib import unified_diff
+
+from ci.series.hunks import FileDiff
 
 
 def split(text: bytes) -> list[bytes]:
@@ -17,3 +20,8 @@ def diff_of(old: bytes | None, new: bytes | None, *, path: str = "f.c", context:
     kind = "new file mode 100644\n" if old is None else "deleted file mode 100644\n" if new is None else ""
     hunks = "".join(unified_diff(before, after, *names, n=context))
     return f"diff --git a/{path} b/{path}\n{kind}index 1..2\n{hunks}".encode("latin-1")
+
+
+def render_diff(files: Iterable[FileDiff]) -> bytes:
+    """The bytes that `parse_diff` read, from the first `diff --git` line on."""
+    return b"".join(line + b"\n" for file in files for line in file.raw_lines)

@@ -1,6 +1,6 @@
 """C and C++ text as tokens: comments and white space fall away, so that only a change of code is a change.
 
-`spelled` writes tokens down in one fixed way. `hunks_of` reads the hunks of a patch and says which tokens stand on
+`spelled` writes tokens down in one fixed way. `hunk_tokens` reads a hunk of a patch and says which tokens stand on
 added lines; a comment that began above a line is still a comment.
 """
 
@@ -95,7 +95,7 @@ def one_spelling(text: str, without: frozenset[str] = frozenset()) -> str:
     return spelled([token for token in tokens_of(text) if token.text not in without])
 
 
-def hunks_of(lines: Sequence[tuple[str, str]]) -> tuple[Token, ...]:
+def hunk_tokens(lines: Sequence[tuple[str, str]]) -> tuple[Token, ...]:
     """The tokens of one hunk's new side.
 
     Args:

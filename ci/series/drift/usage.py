@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ci.series.drift.declared import is_source
-from ci.series.drift.tokens import KEYWORDS, Token, hunks_of
+from ci.series.drift.tokens import KEYWORDS, Token, hunk_tokens
 from ci.series.hunks import Hunk, parse_diff
 from ci.series.patch import Patch, read_mail
 
@@ -57,7 +57,7 @@ def uses_of(patch: Patch) -> tuple[FileUse, ...]:
 
 def _tokens(hunk: Hunk) -> tuple[Token, ...]:
     lines = ((line.sign.decode("ascii", "replace"), line.text) for line in hunk.lines if line.sign != b"-")
-    return hunks_of([(sign, text.decode("utf-8", "replace").rstrip("\n")) for sign, text in lines])
+    return hunk_tokens([(sign, text.decode("utf-8", "replace").rstrip("\n")) for sign, text in lines])
 
 
 def _file_use(path: str, hunks: Sequence[Sequence[Token]]) -> FileUse:

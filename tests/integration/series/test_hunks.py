@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from ci.series.absorbed import Landed, landed, share_present
-from ci.series.hunks import parse_diff, render_diff
+from ci.series.hunks import parse_diff
 from ci.series.patch_diff import stray_line
 from ci.series.placement import ambiguous, moved, moved_words
+from tests.helpers.diffs import render_diff
 from tests.helpers.histories import Entry, Files, Past, changed, numbered
 
 OLD: Files = {

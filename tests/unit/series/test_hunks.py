@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci.series.hunks import FileDiff, Hunk, Line, parse_diff, places_of, render_diff, shown, unquote
+from ci.series.hunks import FileDiff, Hunk, Line, parse_diff, places_of, shown, unquote
 from ci.series.patch_diff import Spans, stray_line
+from tests.helpers.diffs import render_diff
 
 HEAD = b"diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n"
 NO_NEWLINE = b"\\ No newline at end of file\n"

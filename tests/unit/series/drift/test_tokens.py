@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci.series.drift.tokens import hunks_of, one_spelling
+from ci.series.drift.tokens import hunk_tokens, one_spelling
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_words_can_be_left_out() -> None:
 
 
 def added(lines: list[tuple[str, str]]) -> list[str]:
-    return [token.text for token in hunks_of(lines) if token.added]
+    return [token.text for token in hunk_tokens(lines) if token.added]
 
 
 def test_only_added_lines_count() -> None:
@@ -51,4 +51,4 @@ def test_names_of_included_files_are_no_names() -> None:
 @given(st.text())
 def test_any_text_has_tokens(text: str) -> None:
     one_spelling(text)
-    hunks_of([("+", line) for line in text.split("\n")])
+    hunk_tokens([("+", line) for line in text.split("\n")])
