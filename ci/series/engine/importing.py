@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ci.errors import SeriesProblem
+from ci.git import Git
 from ci.gittree import Entry
 from ci.process import Completed
 from ci.series.conflict import Conflict, PathConflict
@@ -41,7 +42,8 @@ def applied_by_git(shop: Workshop, series: Series, base_commit: str) -> tuple[st
     pruned = pruned_paths(shop.read, base_tree, (path for patch in series.patches for path in patch.files))
     root = shop.synthetic_commit(shop.changed_tree(None, pruned))
     shop.repo("checkout", "--quiet", "--force", "--detach", root)
-    done = shop.repo(*AM, "--", *_mails(shop, series.patches), ok_codes=(0, 1, 128))
+    mails = written_mails(shop.repo, [patch.raw for patch in series.patches])
+    done = shop.repo(*AM, "--", *mails, ok_codes=(0, 1, 128))
     made = _commits(shop, root)
     if done.code:
         return _refused(done, series, series.patches[len(made)])
@@ -63,12 +65,13 @@ def pruned_paths(read: Reader, tree: str, paths: Iterable[str]) -> dict[TreePath
     return kept
 
 
-def _mails(shop: Workshop, patches: Sequence[Patch]) -> tuple[Path, ...]:
-    folder = shop.repo.path / ".git" / "mails"
-    folder.mkdir()
-    places = tuple(folder / f"{number:06d}" for number in range(len(patches)))
-    for place, patch in zip(places, patches, strict=True):
-        place.write_bytes(patch.raw)
+def written_mails(repo: Git, mails: Sequence[bytes]) -> tuple[Path, ...]:
+    """Files for `git am`, in order, where the work tree does not show them."""
+    folder = repo.path / ".git" / "mails"
+    folder.mkdir(exist_ok=True)
+    places = tuple(folder / f"{number:06}" for number in range(len(mails)))
+    for place, raw in zip(places, mails, strict=True):
+        place.write_bytes(raw)
     return places
 
 

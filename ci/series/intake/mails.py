@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ci.git import Git
-from ci.series.engine.importing import AM
+from ci.series.engine.importing import AM, written_mails
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +24,7 @@ def apply_mails(repo: Git, base: str, mails: Sequence[bytes]) -> tuple[str, ...]
         mails: one patch file each.
     """
     repo("checkout", "--quiet", "--force", "--detach", base)
-    folder = repo.path / ".git" / "mails"
-    folder.mkdir(exist_ok=True)
-    files = [folder / f"{number:06}" for number in range(len(mails))]
-    for file, raw in zip(files, mails, strict=True):
-        file.write_bytes(raw)
-    done = repo(*AM, "--", *files, ok_codes=(0, 1, 128))
+    done = repo(*AM, "--", *written_mails(repo, mails), ok_codes=(0, 1, 128))
     if done.code:
         said = done.stderr.decode("utf-8", "replace").splitlines()
         return Refused(index=_stopped_at(repo), said=" ".join(line for line in said if not line.startswith("hint:")))
