@@ -140,6 +140,15 @@ class Git:
         """Tree id behind a revision or tag, or None."""
         return self.resolve(f"{revision}^{{tree}}")
 
+    def is_made_here(self, revision: str) -> bool:
+        """Whether a commit was made by us, out of an archive or a patch file.
+
+        Raises:
+            CommandFailed: no such commit.
+        """
+        refuse_dash(revision, what="revision")
+        return self("log", "-1", "--format=%ce", "--end-of-options", revision).text == IDENTITY_EMAIL
+
     def tags(self, pattern: str = "*") -> tuple[str, ...]:
         """Tag names that match a glob, unordered."""
         done = self("for-each-ref", "--format=%(refname:strip=2)", f"refs/tags/{pattern}")

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ci.errors import BaseMismatch, ForkUnreachable, RangeProblem, UsageProblem
-from ci.git import IDENTITY_EMAIL, Git
+from ci.git import Git
 from ci.process import Completed
-from ci.redact import without_credentials
+from ci.redact import quoted_lines, without_credentials
 from ci.suggest import did_you_mean
 from ci.upstream.address import RemoteAddress, checked_address
 from ci.upstream.mirror import aside_ref
-from ci.upstream.quarantine import quarantine
+from ci.upstream.quarantine import FETCH, quarantine
 from ci.upstream.source import local_builds
 from ci.upstream.tags import BuildTag, is_build_tag
 
@@ -102,7 +102,7 @@ def ground_of(history: Git, arrived: Fetched, span: Span) -> Ground:
 def _is_upstreams(history: Git, tag: BuildTag, commit: str) -> bool:
     """Whether the history got this very commit from a git remote; commits that we made of archives do not count."""
     known = {history.commit_of(ref) for ref in (tag.ref, aside_ref(tag))}
-    return commit in known and history("log", "-1", "--format=%ce", commit).text != IDENTITY_EMAIL
+    return commit in known and not history.is_made_here(commit)
 
 
 def _newest_build(trees: Mapping[BuildTag, str], git: Git, revisions: str) -> tuple[BuildTag, str] | None:
@@ -224,8 +224,7 @@ class ForkSource:
         return found
 
     def _fetch(self, git: Git, wanted: str, place: str) -> None:
-        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-        done = self._talk(git, "-c", "fetch.unpackLimit=1", "fetch", *quiet, _ALIAS, f"+{wanted}:{_PLACE}{place}")
+        done = self._talk(git, *FETCH, _ALIAS, f"+{wanted}:{_PLACE}{place}")
         if b"shallow" in done.stderr:  # git passes over such a ref with a warning
             raise ForkUnreachable(
                 f"{self.name} is a shallow clone: a part of its history is missing",
@@ -242,10 +241,9 @@ class ForkSource:
 
 
 def _said(done: Completed) -> str:
-    """The end of git's own words, without credentials and control characters."""
+    """The end of git's own words."""
     lines = done.stderr.decode("utf-8", "replace").expandtabs().splitlines()[-10:]
-    clean = ("".join(letter if letter.isprintable() else "?" for letter in line) for line in lines if line)
-    return without_credentials("\n".join(f"    {line}" for line in clean))
+    return quoted_lines(line for line in lines if line)
 
 
 def _advice(said: str) -> str | None:

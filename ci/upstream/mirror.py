@@ -17,7 +17,7 @@ from ci.git import Git
 from ci.process import Completed
 from ci.redact import without_credentials
 from ci.upstream.address import RemoteAddress, checked_address
-from ci.upstream.quarantine import Quarantine, quarantine
+from ci.upstream.quarantine import FETCH, Quarantine, quarantine
 from ci.upstream.source import Found, Progress, SyncedBuild, SyncReport, check_tree, no_progress, require_known
 from ci.upstream.tags import REF_PREFIX, BuildTag, build_tags
 
@@ -124,9 +124,7 @@ class MirrorSource:
         """The commits of some builds, fetched into a quarantine."""
         with quarantine(self.git) as side:
             wanted = [f"+{tag.ref}:{tag.ref}" for tag in tags]
-            quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-            # unpackLimit 1: always one pack, which moves into the history as a whole
-            self._talk(side.git, "-c", "fetch.unpackLimit=1", "fetch", *quiet, _ALIAS, *wanted)
+            self._talk(side.git, *FETCH, _ALIAS, *wanted)
             yield side, {tag: self._commit_at(side.git, tag) for tag in tags}
 
     def _commit_at(self, git: Git, tag: BuildTag) -> str:

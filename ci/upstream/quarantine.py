@@ -13,6 +13,17 @@ from pathlib import Path
 from ci.files import exclusive, no_space_as_error, remove_tree
 from ci.git import Git
 
+FETCH = (
+    "-c",
+    "fetch.unpackLimit=1",
+    "fetch",
+    "--quiet",
+    "--no-tags",
+    "--no-write-fetch-head",
+    "--no-recurse-submodules",
+)
+"""How to fetch into a quarantine: always one pack (unpackLimit), which moves into the history as a whole."""
+
 _PREFIX = "incoming-"
 _LOCK = "incoming.lock"
 

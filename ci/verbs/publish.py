@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ci.console import Console
 from ci.errors import EXIT_OK, SeriesProblem, UsageProblem
 from ci.files import exclusive
-from ci.git import IDENTITY_EMAIL, Git
+from ci.git import Git
 from ci.home import Home
 from ci.redact import without_credentials
 from ci.series.order import Series, load_series
@@ -127,15 +127,10 @@ def release_tag(home: Home, console: Console, series: Series, onto: BuildTag, *,
     )
 
 
-def made_here(git: Git, onto: BuildTag) -> bool:
-    """Whether a build's commit was made here from an archive, and is not upstream's own."""
-    return git("log", "-1", "--format=%ce", onto.ref).text == IDENTITY_EMAIL
-
-
 def base_words(git: Git, onto: BuildTag) -> str:
     """Which commit the published series stands on."""
     commit = git.commit_of(onto.ref)
-    if not made_here(git, onto):
+    if not git.is_made_here(onto.ref):
         return f"base {onto} is upstream's commit {commit}"
     return (
         f"base {onto} is commit {commit}, made here from a source archive: the fork gets upstream's files without "
@@ -174,8 +169,8 @@ def show_outcome(console: Console, fork: Fork, plan: Plan, tag: ReleaseTag, aske
             "remote": fork.remote.shown,
             "base": {
                 "tag": str(onto),
-                "commit": fork.git.commit_of(onto.ref),
-                "made_here": made_here(fork.git, onto),
+                "commit": git.commit_of(onto.ref),
+                "made_here": git.is_made_here(onto.ref),
             },
             "head": tag.head,
             "tree": tag.tree,

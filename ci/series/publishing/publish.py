@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ci.errors import ForkUnreachable, PushRejected, UsageProblem
 from ci.git import SIGNATURE, Git
 from ci.process import Completed
-from ci.redact import without_credentials
+from ci.redact import quoted_lines
 from ci.series.publishing.publish_plan import HEADS, PEELED, Plan, Wanted, listed_refs, moved_meanwhile, plan
 from ci.series.publishing.release_tag import ReleaseTag
 from ci.upstream.address import RemoteAddress
@@ -141,9 +141,8 @@ def _explain(fork: Fork, wanted: Wanted, plan: Plan, done: Completed) -> None:
 
 
 def _said(done: Completed) -> str:
-    """What git and the remote said, without its own summary and without control characters."""
+    """What git and the remote said, without its own summary."""
     text = b"\n".join((done.stdout, done.stderr)).decode("utf-8", "replace")
     lines = (line.replace("\t", " ").rstrip() for line in text.splitlines())
     kept = [line for line in lines if line and not line.startswith(("To ", "Done"))]
-    clean = ("".join(letter if letter.isprintable() else "?" for letter in line) for line in kept[-20:])
-    return without_credentials("\n".join(f"    {line}" for line in clean))
+    return quoted_lines(kept[-20:])
