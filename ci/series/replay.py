@@ -5,16 +5,17 @@ conflict too. The caller moves the ref, once, with `Git.update_ref`; calling thi
 Equal input gives equal commit ids: identity and committer date are fixed, author and author date are the patch's.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from ci.errors import BaseMismatch, UsageProblem
 from ci.git import Git
 from ci.series.byhand.resolutions import Store
 from ci.series.conflict import Conflict
-from ci.series.engine.fold import UNDECIDED, Decisions, Fold, Progress, unheard
+from ci.series.engine.fold import UNDECIDED, Decisions, Fold, Progress, Replayed, unheard
 from ci.series.engine.importing import import_series
 from ci.series.engine.probing import with_origins
-from ci.series.engine.workshop import workshop
+from ci.series.engine.workshop import Workshop, workshop
 from ci.series.order import BaseTag, Series
 from ci.series.results import Absorbed, Rebased, Stopped
 from ci.upstream.tags import BuildTag, build_tags
@@ -67,23 +68,28 @@ def rebase(
         )
         fold.foresee([onto_commit])
         replayed = fold.onto(onto, onto_commit, progress)
-        results = replayed.results
-        if any(isinstance(result, Conflict | Absorbed) for result in results):
-            results = with_origins(fold, results, builds_between(git, series.base.tag, onto), progress)
-        if replayed.stopped_at:
-            for commit in replayed.stopped_at:
-                shop.hand_over(git, commit)
-            tip, picked = replayed.stopped_at
-            return Stopped(onto=onto, results=results, tip=tip, picked=picked, counts=replayed.counts)
-        shop.hand_over(git, replayed.head)
-        return Rebased(
-            onto=onto,
-            onto_commit=onto_commit,
-            head=replayed.head,
-            tree=shop.tree_of(replayed.head),
-            results=tuple(result for result in results if not isinstance(result, Conflict)),
-            counts=replayed.counts,
-        )
+        if any(isinstance(result, Conflict | Absorbed) for result in replayed.results):
+            builds = builds_between(git, series.base.tag, onto)
+            replayed = replace(replayed, results=with_origins(fold, replayed.results, builds, progress))
+        return _handed_over(git, shop, replayed, onto, onto_commit)
+
+
+def _handed_over(git: Git, shop: Workshop, replayed: Replayed, onto: BuildTag, onto_commit: str) -> Rebased | Stopped:
+    """The answer, with the commits that it names in the history."""
+    if replayed.stopped_at:
+        for commit in replayed.stopped_at:
+            shop.hand_over(git, commit)
+        tip, picked = replayed.stopped_at
+        return Stopped(onto=onto, results=replayed.results, tip=tip, picked=picked, counts=replayed.counts)
+    shop.hand_over(git, replayed.head)
+    return Rebased(
+        onto=onto,
+        onto_commit=onto_commit,
+        head=replayed.head,
+        tree=shop.tree_of(replayed.head),
+        results=tuple(result for result in replayed.results if not isinstance(result, Conflict)),
+        counts=replayed.counts,
+    )
 
 
 def commit_of_build(git: Git, build: BuildTag) -> str:
