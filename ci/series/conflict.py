@@ -122,7 +122,7 @@ class Conflict:
         }
 
     def next_step(self, accepted: Sequence[str]) -> str | None:
-        """What to do when upstream landed a part of the patch, else None: the usual advice holds.
+        """What to type first when upstream landed a part of the patch, in front of the usual advice; else None.
 
         Args:
             accepted: ids of the patches whose rest was accepted already.
@@ -130,10 +130,8 @@ class Conflict:
         if any(path.kind != PARTLY_UPSTREAM for path in self.paths) or not self.paths:
             return None
         options = "".join(f" --accept-partial {patch_id}" for patch_id in (*accepted, self.patch_id))
-        return (
-            f"invoke rebase-upstream --onto {self.upon}{options}  # when what is left of {self.patch_id} is right by "
-            "itself; else adapt the patch in patches/"
-        )
+        accept = f"invoke rebase-upstream --onto {self.upon}{options}"
+        return f"{accept}  # when what is left of {self.patch_id} is right by itself; else"
 
 
 def refusal(conflicts: Sequence[Conflict], *, hint: str) -> SeriesConflict:

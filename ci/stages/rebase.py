@@ -77,7 +77,8 @@ def stopped(found: Stopped, decisions: Decisions = UNDECIDED) -> SeriesConflict:
     if not found.tip:
         return off_base(first)
     opens = f"invoke rebase-upstream --onto {found.onto}  # opens a worktree for {first.patch_id}"
-    return refusal(found.conflicts, hint=first.next_step(tuple(decisions.accept_partial)) or opens)
+    accept = first.next_step(tuple(decisions.accept_partial))
+    return refusal(found.conflicts, hint=f"{accept}\n{opens}" if accept else opens)
 
 
 def carried(series: Series, rebased: Rebased) -> tuple[Carried, ...]:

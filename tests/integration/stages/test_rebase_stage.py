@@ -112,3 +112,16 @@ def test_a_conflict_moves_nothing_and_says_who_opens_a_worktree(past: Past, home
     assert "worktree" not in stop.value.facts
     assert (past.footprint(), load_series(home.patches)) == before
     assert not (home.root / "rebase").exists()
+
+
+def test_a_partly_landed_patch_can_be_accepted_or_adapted(home: Home) -> None:
+    past = Past(home.root)
+    past.build("b100", {"a.txt": LINES})
+    past.patch("first", {"a.txt": changed(changed(LINES, 3, b"first half"), 27, b"second half")})
+    past.build("b102", {"a.txt": changed(LINES, 3, b"first half")})
+    past.save(home.patches)
+    with pytest.raises(SeriesConflict) as stop:
+        moved(on(home, past, "b102"))
+    accept, opens = (line.partition("  #")[0] for line in stop.value.hint.splitlines())
+    assert accept == "invoke rebase-upstream --onto b102 --accept-partial first"
+    assert opens == "invoke rebase-upstream --onto b102"
