@@ -94,6 +94,13 @@ class UpstreamState:
     behind_builds: int
     behind_numbers: int
 
+    @property
+    def behind_words(self) -> str:
+        """The distance, such as `2 known builds and 33 build numbers behind b11434`; empty where there is none."""
+        builds = "1 known build" if self.behind_builds == 1 else f"{self.behind_builds} known builds"
+        far = f"{builds} and {self.behind_numbers} build numbers behind {self.newest}"
+        return far if self.behind_builds else ""
+
 
 def local_builds(git: Git) -> tuple[BuildTag, ...]:
     """The builds that the history has, ascending."""

@@ -63,9 +63,7 @@ def show(home: Home, console: Console) -> int:
 def base_words(series: Series, state: UpstreamState) -> str:
     """The base and how far upstream is ahead of it."""
     base = series.base
-    builds = "1 known build" if state.behind_builds == 1 else f"{state.behind_builds} known builds"
-    behind = f"{builds} and {state.behind_numbers} build numbers behind {state.newest}"
-    distance = behind if state.behind_builds else "the newest known build"
+    distance = state.behind_words or "the newest known build"
     return f"base {base.tag}, revision {base.revision}, tree {base.tree}: {distance}"
 
 

@@ -91,9 +91,7 @@ def show(home: Home, console: Console) -> int:
     ]
     console.table(("build", "source", "fetched", ""), rows, title="upstream builds")
     console.result(pinned_words(max(found.known)))
-    builds = "1 known build" if found.behind_builds == 1 else f"{found.behind_builds} known builds"
-    behind = f"{builds} and {found.behind_numbers} build numbers behind {found.newest}"
-    console.result(f"base {base.tag} is {behind}" if found.behind_builds else f"base {base.tag} is the newest known")
+    console.result(f"base {base.tag} is {found.behind_words or 'the newest known'}")
     if found.behind_builds:
         console.result(f"next: invoke rebase-upstream --onto {found.newest} --dry-run")
     console.document(

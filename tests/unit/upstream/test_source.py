@@ -17,11 +17,12 @@ SOME = st.lists(st.integers(min_value=1, max_value=200), max_size=12, unique=Tru
 def test_behind_counts_builds_and_numbers() -> None:
     found = compare(BuildTag(11401), known=tags(11292, 11401, 11410, 11434), local=tags(11401))
     assert (found.newest, found.behind_builds, found.behind_numbers) == (BuildTag(11434), 2, 33)
+    assert found.behind_words == "2 known builds and 33 build numbers behind b11434"
 
 
 def test_a_base_that_is_newest_is_not_behind() -> None:
     found = compare(BuildTag(11434), known=tags(11401, 11434), local=())
-    assert (found.behind_builds, found.behind_numbers) == (0, 0)
+    assert (found.behind_builds, found.behind_numbers, found.behind_words) == (0, 0, "")
 
 
 def test_without_any_build_there_is_no_newest() -> None:
