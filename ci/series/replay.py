@@ -45,6 +45,8 @@ def rebase(
     Raises:
         UsageProblem: a build that the history does not have, or a base newer than the aim.
         BaseMismatch: the base's tree in the history is not the pinned one.
+        SeriesProblem: git cannot read a patch file, or calls what a patch makes harmful.
+        ResolutionProblem: a recorded resolution that would be used is damaged.
         Busy: another rebase works in `work`.
     """
     base_commit = checked_base(git, series.base)

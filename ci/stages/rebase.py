@@ -111,7 +111,12 @@ def plan(context: Context) -> JsonMap:
 
 
 def run(context: Context) -> StageResult:
-    """Replay and move the history's branch, compare-and-swap."""
+    """Replay and move the history's branch, compare-and-swap.
+
+    Raises:
+        SeriesConflict: a patch does not go through.
+        SeriesProblem: upstream has all of the series already.
+    """
     onto = BuildTag.parse(context.value(Synced).onto)
     series = load_series(context.home.patches)
     rebased = replayed(context.home, context, series, onto)

@@ -104,7 +104,11 @@ def check_combination(asked: Request) -> None:
 
 
 def fresh(home: Home, asked: Request) -> Move:
-    """A move from the beginning, checked before anything is fetched."""
+    """A move from the beginning, checked before anything is fetched.
+
+    Raises:
+        UsageProblem: a build older than the base, or an unknown patch id.
+    """
     series, queue = load_queue(home.patches)
     check_base(home, series.base)
     check_decisions(series, asked)
@@ -199,7 +203,11 @@ def fetch(source: SnapshotSource, console: Console, builds: Iterable[BuildTag]) 
 
 
 def move(home: Home, console: Console, going: Move, asked: Request) -> int:
-    """Replay, then write the result, or open a worktree for the first conflict."""
+    """Replay, then write the result, or open a worktree for the first conflict.
+
+    Raises:
+        SeriesConflict: a patch does not go through.
+    """
     context = Context(home=home, console=console, options=Options(onto=str(going.onto)))
     source = snapshot_source(home)
     fetch(source, console, {going.series.base.tag, going.onto})

@@ -19,7 +19,11 @@ from ci.upstream.tags import BuildTag
 
 
 def sync(home: Home, console: Console, builds: Sequence[str], *, all_builds: bool, remote: str) -> int:
-    """Fetch builds into the history and report how faithful they are; a git remote is compared path by path."""
+    """Fetch builds into the history and report how faithful they are; a git remote is compared path by path.
+
+    Raises:
+        UsageProblem: options that exclude each other, or no name of a build.
+    """
     tags = tuple(BuildTag.parse(name) for name in builds)
     if tags and all_builds:
         raise UsageProblem("--build and --all exclude each other", hint="invoke sync-upstream --all")
