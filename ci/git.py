@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ci.dialogue import Dialogue
 from ci.errors import UsageProblem
 from ci.gittree import NO_OBJECT, TreeFile, parse_listing, split_batch
-from ci.process import Completed, Dialogue, find_tool, run, scrubbed_env
+from ci.process import Completed, find_tool, run, scrubbed_env
 
 IDENTITY_NAME = "speedfork"
 IDENTITY_EMAIL = "speedfork@example.org"

@@ -1,18 +1,16 @@
 """The one door to other programs: argv sequences only, own process group, terminate then kill.
 
-`run` waits for a program and returns what it said; `Running` holds a long-lived one (a server); `Dialogue` one that
-answers while it runs.
+`run` waits for a program and returns what it said; `Running` holds a long-lived one (a server). `ci.dialogue` talks
+with one while it runs.
 """
 
 import contextlib
 import os
-import select
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -131,7 +129,7 @@ def _spawn(
 ) -> "subprocess.Popen[bytes]":
     child_env = scrubbed_env() if env is None else dict(env)
     return subprocess.Popen(
-        _bound_to_us(words, child_env),
+        bound_to_us(words, child_env),
         cwd=cwd,
         env=child_env,
         stdin=subprocess.PIPE if piped_in else subprocess.DEVNULL,
@@ -141,7 +139,7 @@ def _spawn(
     )
 
 
-def _bound_to_us(words: tuple[str, ...], env: Mapping[str, str], *, guarded: bool = False) -> tuple[str, ...]:
+def bound_to_us(words: tuple[str, ...], env: Mapping[str, str], *, guarded: bool = False) -> tuple[str, ...]:
     """The command, wrapped so that it ends when we are killed: an orphan must not work on beside the next run.
 
     Args:
@@ -213,7 +211,7 @@ class Running:
         self._sink: IO[bytes] | None = None
 
     def __enter__(self) -> Self:
-        words = _bound_to_us(self.argv, self._env, guarded=True)
+        words = bound_to_us(self.argv, self._env, guarded=True)
         self._sink = self.log.open("wb")
         # a file, not a pipe: a full pipe would block the program
         self._child = subprocess.Popen(
@@ -248,76 +246,3 @@ class Running:
         """The end of what the program printed so far."""
         text = self.log.read_bytes()[-64_000:].decode("utf-8", "replace")
         return "\n".join(text.splitlines()[-lines:])
-
-
-class Dialogue:
-    """A program that answers on standard output what it is told on standard input, for as long as the block lasts."""
-
-    def __init__(self, argv: Sequence[str | Path], *, env: Mapping[str, str]) -> None:
-        self.argv = tuple(str(a) for a in argv)
-        self._env = dict(env)
-        self._errors: IO[bytes] | None = None
-        self._child: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        # a file, not a pipe: a full pipe would block the program
-        self._errors = tempfile.TemporaryFile()
-        self._child = subprocess.Popen(
-            _bound_to_us(self.argv, self._env),
-            env=self._env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            bufsize=0,
-            start_new_session=True,
-        )
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._child is not None:
-            for pipe in (self._child.stdin, self._child.stdout):
-                if pipe is not None:
-                    pipe.close()
-            stop_group(self._child)
-        if self._errors is not None:
-            self._errors.close()
-
-    def tell(self, words: bytes) -> None:
-        """Hand the program some input.
-
-        Raises:
-            CommandFailed: it has ended.
-        """
-        assert self._child is not None and self._child.stdin is not None  # noqa: S101, PT018 - inside the block
-        try:
-            self._child.stdin.write(words)
-        except BrokenPipeError:
-            raise self._ended() from None
-
-    def hear(self, *, patience: float | None = None) -> bytes | None:
-        """The next piece of output, of any length; None when nothing came within `patience` seconds.
-
-        Raises:
-            CommandFailed: it has ended.
-        """
-        assert self._child is not None and self._child.stdout is not None  # noqa: S101, PT018 - inside the block
-        ready, _, _ = select.select([self._child.stdout], [], [], patience)
-        if not ready:
-            return None
-        piece = os.read(self._child.stdout.fileno(), 1 << 16)
-        if not piece:
-            raise self._ended()
-        return piece
-
-    def no_more_input(self) -> None:
-        """Close the program's standard input: whatever it kept back comes now."""
-        assert self._child is not None and self._child.stdin is not None  # noqa: S101, PT018 - inside the block
-        self._child.stdin.close()
-
-    def _ended(self) -> CommandFailed | DiskFull:
-        assert self._child is not None and self._errors is not None  # noqa: S101, PT018 - inside the block
-        code = self._child.wait()
-        self._errors.seek(0)
-        return failure_of(Completed(argv=self.argv, code=code, stdout=b"", stderr=self._errors.read(), seconds=0.0))

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Self
 
+from ci.dialogue import Dialogue
 from ci.errors import CommandFailed, ToolMissing
 from ci.git import Git
-from ci.process import Dialogue
 from ci.series.engine.merge_answer import Merged, parse_answer
 
 MERGE_TREE = ("merge-tree", "--write-tree", "--stdin")
