@@ -1,17 +1,11 @@
 """Programs that answer while they run."""
 
-import sys
-
 import pytest
 
 from ci.dialogue import Dialogue
 from ci.errors import CommandFailed, DiskFull
 from ci.process import scrubbed_env
-
-
-def python(code: str) -> tuple[str, ...]:
-    return (sys.executable, "-c", code)
-
+from tests.helpers.programs import alive, python, wait_gone
 
 ECHO = "import sys\nfor line in sys.stdin: print('heard', line.strip(), flush=True)"
 STUBBORN = "import sys\nwords = sys.stdin.read()\nprint('all of', len(words))"

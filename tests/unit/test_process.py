@@ -8,26 +8,7 @@ import pytest
 
 from ci.errors import CommandFailed, DiskFull, ToolMissing
 from ci.process import GUARD, Running, find_tool, run, scrubbed_env
-
-
-def python(code: str) -> tuple[str, ...]:
-    return (sys.executable, "-c", code)
-
-
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
-def wait_gone(pid: int) -> bool:
-    for _ in range(100):
-        if not alive(pid):
-            return True
-        time.sleep(0.05)
-    return False
+from tests.helpers.programs import alive, python, wait_gone
 
 
 def test_output_and_code_come_back() -> None:
