@@ -260,3 +260,7 @@ class DriftRefuted(SpeedforkError):
     """Upstream changed what patches use, nobody acknowledged it, and parity proved that something is wrong."""
 
     exit_code = EXIT_FAIL
+
+
+class MergeBroke(CommandFailed):
+    """git itself breaks off in the middle of a merge, by a fault of its own: nobody has a result."""

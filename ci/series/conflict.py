@@ -171,7 +171,7 @@ def conflict_of_merge(
     nameless = tuple(
         PathConflict(path=fsdecode(_true_name(n.paths[0])), kind=_kind(n)) for n in said if n.paths and not paths
     )
-    return replace(at, paths=paths or nameless, said="\n".join(note.text for note in said))
+    return replace(at, paths=paths or nameless, said="\n".join(dict.fromkeys(note.text for note in said)))
 
 
 def _by_path(stages: Sequence[Stage]) -> dict[bytes, dict[int, str]]:

@@ -4,7 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ci.console import Console
-from ci.errors import EXIT_OK, ConfigProblem, EnvironmentProblem, RebaseInProgress, SeriesConflict, UsageProblem
+from ci.errors import (
+    EXIT_OK,
+    ConfigProblem,
+    EnvironmentProblem,
+    MergeBroke,
+    RebaseInProgress,
+    SeriesConflict,
+    UsageProblem,
+)
 from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
@@ -270,7 +278,12 @@ def handed_over(home: Home, history: Git, going: Move, found: Stopped, asked: Re
         skipped=going.skipped,
         settled=going.state.settled if going.state else (),
     )
-    opened = open_worktree(home, history, state, replaces=going.state is not None)
+    try:
+        opened = open_worktree(home, history, state, replaces=going.state is not None)
+    except MergeBroke as broke:
+        skip = f"invoke rebase-upstream --onto {going.onto} --skip {first.patch_id}"
+        error.hint = f"{skip}  # {broke.message.splitlines()[-1].strip()}: or rewrite the patch, or take another git"
+        return error
     accept = first.next_step(going.accepted)
     error.hint = f"{accept}\n{instructions(opened)}" if accept else instructions(opened)
     error.facts["worktree"] = opened.to_json()

@@ -13,11 +13,12 @@ from os import fsdecode, fsencode
 from pathlib import Path
 from stat import S_IMODE, S_ISREG
 
+from ci.errors import CommandFailed
 from ci.files import staged_dir
 from ci.git import IDENTITY_EMAIL, IDENTITY_NAME, SAFE_CONFIG, Git
 from ci.home import Home
 from ci.outcome import JsonValue
-from ci.process import failure_of
+from ci.process import Completed, failure_of
 from ci.series.byhand import resolutions
 from ci.series.byhand.rebase_state import (
     State,
@@ -30,6 +31,7 @@ from ci.series.byhand.rebase_state import (
 )
 from ci.series.byhand.rerere import MARKER, sides_of, unmerged_paths, unmerged_stages
 from ci.series.byhand.resolutions import load_store, replay_resolutions
+from ci.series.engine.merging import as_merge_fault
 from ci.series.engine.scratch import USUAL_MARKERS, private_repository
 from ci.series.results import Resolution
 
@@ -105,6 +107,7 @@ def open_worktree(home: Home, history: Git, state: State, *, replaces: bool = Fa
     Raises:
         RebaseInProgress: another conflict waits, and is not to be replaced.
         ResolutionProblem: a recorded resolution is damaged.
+        MergeBroke: git has a fault of its own, here too.
         DiskFull: no room for a checkout.
     """
     if not replaces:
@@ -129,7 +132,7 @@ def _pick(history: Git, place: Path, state: State, home: Home) -> tuple[tuple[st
     with (place / ".git" / "config").open("a", encoding="utf-8") as stream:
         stream.writelines(map(_config_line, CONFIG))
     repo("checkout", "--quiet", "--detach", state.tip)
-    done = repo(*_PICK, state.picked, ok_codes=(0, 1))
+    done = _picked(repo, state.picked)
     conflicts = unmerged_paths(repo)
     if done.code == 0:
         repo("reset", "--quiet", "--soft", state.tip)
@@ -154,6 +157,13 @@ def _show_base(repo: Git) -> None:
         repo(*_SHOW_BASE, stdin=b"".join(fsencode(path) + b"\0" for path in texts), env=_LITERAL)
     for path in texts:
         (repo.path / path).chmod(S_IMODE(modes[path]))
+
+
+def _picked(repo: Git, commit: str) -> Completed:
+    try:
+        return repo(*_PICK, commit, ok_codes=(0, 1))
+    except CommandFailed as failed:
+        raise as_merge_fault(failed) from None
 
 
 def _config_line(setting: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Self
 
 from ci.dialogue import Dialogue
-from ci.errors import CommandFailed, ToolMissing
+from ci.errors import CommandFailed, MergeBroke, ToolMissing
 from ci.git import Git
 from ci.series.engine.merge_answer import Merged, parse_answer
 
@@ -18,9 +18,17 @@ WITH_BASE = ("-c", "merge.conflictStyle=diff3")
 OLDEST = (2, 39)
 """The first git whose `merge-tree` answers again and again."""
 
+BROKE = ("Assertion `", "BUG: ")
+"""How git says that the fault is its own; its merges of renamed folders have some."""
+
 PATIENCE_S = 20.0
 """A git that keeps its answers in a buffer gives the first one only when its input ends; from then on every merge
 gets a process of its own. A slow machine that looks like that loses time, nothing else."""
+
+
+def as_merge_fault(failed: CommandFailed) -> CommandFailed:
+    """The failure of a merge, as one of git itself where git says so."""
+    return MergeBroke(failed.message) if any(sign in failed.message for sign in BROKE) else failed
 
 
 class Merger:
@@ -51,37 +59,46 @@ class Merger:
 
     def ask(self, ours: str, theirs: str) -> None:
         """Begin a merge; its answer comes before another one is asked for."""
-        with self._old_git_named():
+        with self._faults_named():
             dialogue = self._dialogue or self._begin()
             dialogue.tell(f"{ours} {theirs}\n".encode())
             if self._buffered:
                 dialogue.no_more_input()
 
     def answer(self) -> Merged:
-        """The merge that was asked for."""
-        with self._old_git_named():
+        """The merge that was asked for.
+
+        Raises:
+            MergeBroke: git has a fault of its own; the next merge gets a new process.
+        """
+        with self._faults_named():
             answer = self._answer(self._dialogue or self._begin())
         if self._buffered:
-            self._end()
+            self.reset()
         return answer
 
     @contextlib.contextmanager
-    def _old_git_named(self) -> Iterator[None]:
+    def _faults_named(self) -> Iterator[None]:
         try:
             yield
-        except CommandFailed:
-            said = self._repo("version").text
-            version = re.search(r"(\d+)\.(\d+)", said)
-            if version and (int(version[1]), int(version[2])) < OLDEST:
-                hint = f"install git {OLDEST[0]}.{OLDEST[1]} or newer"
-                raise ToolMissing(f"{said} is too old to merge for us", hint=hint) from None
-            raise
+        except CommandFailed as failed:
+            self.reset()
+            self._name_old_git()
+            raise as_merge_fault(failed) from None
+
+    def _name_old_git(self) -> None:
+        said = self._repo("version").text
+        version = re.search(r"(\d+)\.(\d+)", said)
+        if version and (int(version[1]), int(version[2])) < OLDEST:
+            hint = f"install git {OLDEST[0]}.{OLDEST[1]} or newer"
+            raise ToolMissing(f"{said} is too old to merge for us", hint=hint)
 
     def _begin(self) -> Dialogue:
         self._dialogue = self._open.enter_context(self._repo.dialogue(*self._command))
         return self._dialogue
 
-    def _end(self) -> None:
+    def reset(self) -> None:
+        """End the process; the next merge begins another one."""
         self._open.close()
         self._dialogue = None
 
@@ -125,4 +142,9 @@ class Mergers:
         asked = tuple(zip(self._mergers, pairs, strict=False))
         for merger, pair in asked:
             merger.ask(*pair)
-        return tuple(merger.answer() for merger, _ in asked)
+        try:
+            return tuple(merger.answer() for merger, _ in asked)
+        except CommandFailed:
+            for merger, _ in asked:  # an answer that nobody read must not become that of the next question
+                merger.reset()
+            raise

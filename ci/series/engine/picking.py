@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import fsdecode
 
+from ci.errors import MergeBroke
 from ci.gittree import SUBMODULE, Entries, Entry
 from ci.series.engine.lost import Lines, lost_lines, lost_nets
-from ci.series.engine.merge_answer import Merged
+from ci.series.engine.merge_answer import Merged, Note
 from ci.series.engine.texts import Chain, Link, MergedTexts, Sides, Texts
 from ci.series.engine.threeway import Path, Plan, Text, Touched, find, joined, parted, plan, touched
 from ci.series.engine.workshop import Workshop
@@ -123,9 +124,12 @@ class Picker:
     def _whole(self, base: str, ours: str, theirs: str) -> Picked:
         root = self._shop.synthetic_commit(base)
         here, there = (self._shop.synthetic_commit(tree, root) for tree in (ours, theirs))
-        (merged,) = self._shop.mergers.merge([(here, there)])
-        merged = _told(merged, {here: "upstream's side", there: "the patch"})
         files = self._touched(base, theirs)
+        try:
+            (merged,) = self._shop.mergers.merge([(here, there)])
+        except MergeBroke as broke:
+            return Picked(tree=None, counts=Counts(conflicted=len(files)), merged=_broken(broke, files))
+        merged = _told(merged, {here: "upstream's side", there: "the patch"})
         in_conflict = {stage.path for stage in merged.stages}
         counts = _counted(files, {file.path: find(self._shop.read, ours, file.path) for file in files}, in_conflict)
         if merged.clean:
@@ -170,6 +174,14 @@ class Picker:
     def _lines(self, old: Entry | None, new: Entry | None) -> Lines:
         ids = (None if entry is None or entry.mode == SUBMODULE else entry.id for entry in (old, new))
         return self._shop.objects.changed_lines(*ids)
+
+
+def _broken(broke: MergeBroke, files: Iterable[Touched]) -> Merged:
+    """What to answer for a git that broke off: every file of the patch waits for a person."""
+    reason = broke.message.splitlines()[-1].strip()
+    text = f"CONFLICT (git itself breaks off): {reason}"
+    notes = (Note(paths=(joined(file.path),), kind="CONFLICT (git)", text=text) for file in files)
+    return Merged(clean=False, tree="", notes=tuple(notes))
 
 
 def _told(merged: Merged, names: Mapping[str, str]) -> Merged:

@@ -385,3 +385,22 @@ def test_the_build_that_absorbed_a_patch_is_named_not_the_aim(home: Home) -> Non
     note = (home.patches / "retired" / "first.patch").read_bytes()
     doubt = b"1 build number between them is not known here"
     assert b"Retired: all of it is in b103 (b101 did not have it; %b); last carried on b100.\n" % doubt in note
+
+
+def test_where_git_itself_breaks_off_a_person_can_go_on_without_the_patch(home: Home) -> None:
+    past = Past(home.root)
+    other = numbered(12, end="x\n")
+    twice = changed(changed(numbered(12), 1), 2)
+    past.build("b100", {"src/a.c": numbered(12), "src/b.c": other})
+    past.patch("first", {"src/a.c": changed(numbered(12), 1)})
+    past.patch("second", {"src/a.c": None, "src/a.c/inner": twice})
+    past.patch("third", {"src/a.c/inner": None, "lib/a.c/inner": twice, "src/b.c": None, "lib/b.c": other})
+    past.patch("fourth", {"note": b"kept\n"})
+    past.build("b102", {"src/a.c": changed(numbered(12), 1, b"x"), "src/b.c": other})
+    past.save(home.patches)
+    error = stop(home, Request(onto="b102", skip=("first", "second")))  # git 2.39 aborts in merge-ort.c
+    assert "patch third (3 of 4" in error.message
+    assert "--skip third" in error.hint
+    everything = Request(onto="b102", skip=("first", "second", "third"))
+    assert rebase.rebase(home, Console(), everything) == 0
+    assert load_series(home.patches).ids == ("fourth",)
