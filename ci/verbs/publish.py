@@ -1,7 +1,7 @@
 """The series to the fork: publish-series."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ci.console import Console
@@ -10,6 +10,7 @@ from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
 from ci.redact import without_credentials
+from ci.series.drift.pending import Pending, load_pending, merge_pending
 from ci.series.order import Series, load_series
 from ci.series.publishing.publish import ALIAS, Fork, apply, branch_ref, patch_ids, survey, write_tag
 from ci.series.publishing.publish_plan import Plan, Wanted, check, check_object_id
@@ -56,6 +57,7 @@ def publish(home: Home, console: Console, asked: Request, environ: Mapping[str, 
     remote = remote_of(asked, os.environ if environ is None else environ)
     replace = check_object_id(asked.replace) if asked.replace else None
     series = load_series(home.patches)
+    waiting = merge_pending(load_pending(home.patches), (), series, series.base.tag)
     check_base(home, series.base)
     onto = aim(home, asked.onto or str(series.base.tag), base=series.base.tag)
     with exclusive(home.lock):
@@ -78,7 +80,9 @@ def publish(home: Home, console: Console, asked: Request, environ: Mapping[str, 
         if plan.moves and not asked.dry_run:
             with console.task(f"pushing to {remote.shown}"):
                 apply(fork, wanted, plan)
-    return show_outcome(console, fork, plan, tag, asked)
+    for entry in waiting:
+        console.say(f"drift that nobody has looked at: {entry.headline}")
+    return show_outcome(console, fork, plan, tag, asked, waiting)
 
 
 def remote_of(asked: Request, environ: Mapping[str, str]) -> RemoteAddress:
@@ -152,7 +156,9 @@ def short(object_id: str | None) -> str:
     return object_id[:12] if object_id else "-"
 
 
-def show_outcome(console: Console, fork: Fork, plan: Plan, tag: ReleaseTag, asked: Request) -> int:
+def show_outcome(
+    console: Console, fork: Fork, plan: Plan, tag: ReleaseTag, asked: Request, waiting: Sequence[Pending]
+) -> int:
     """What was done, what it stands on, and the machine's document."""
     onto, git = tag.release.build, fork.git
     if not plan.moves:
@@ -175,6 +181,7 @@ def show_outcome(console: Console, fork: Fork, plan: Plan, tag: ReleaseTag, aske
             "head": tag.head,
             "tree": tag.tree,
             "refs": [step.to_json() for step in plan.steps],
+            "pending_drift": [entry.headline for entry in waiting],
             "pushed": plan.moves and not asked.dry_run,
             "dry_run": asked.dry_run,
         }

@@ -11,13 +11,17 @@ from pathlib import Path
 import pytest
 
 from ci.console import Console
-from ci.errors import Busy, PublishConflict, SeriesConflict, SeriesProblem, UnknownBuild, UsageProblem
+from ci.errors import Busy, ConfigProblem, PublishConflict, SeriesConflict, SeriesProblem, UnknownBuild, UsageProblem
 from ci.files import exclusive
 from ci.git import Git
 from ci.home import Home
 from ci.process import Running
+from ci.series.drift.declared import Kind
+from ci.series.drift.drifts import Drift
+from ci.series.drift.pending import PENDING, Pending, pending_toml
 from ci.series.publishing.publish import Fork, apply
 from ci.series.publishing.publish_plan import Plan, Wanted
+from ci.upstream.tags import BuildTag
 from ci.verbs import publish
 from ci.verbs.publish import Request
 from tests.helpers.histories import Past, changed, message
@@ -240,3 +244,37 @@ def test_a_second_run_in_the_same_home_is_told_to_wait(past: Past, home: Home, b
     with exclusive(home.lock), pytest.raises(Busy):
         publish.publish(home, Console(), asked, {})
     assert refs(bare) == {}
+
+
+def test_drift_that_waits_is_said_with_what_is_published(
+    home: Home, bare: Git, asked: Request, capsys: pytest.CaptureFixture[str]
+) -> None:
+    past = Past(home.root)
+    past.build("b100", {"a.c": b"int a;\n"})
+    past.patch("first", {"a.c": b"int a;\nstruct args x = {1};\n"})
+    past.save(home.patches)
+    before, after = "struct args {\n    int a;\n}", "struct args {\n    int a;\n    int b;\n}"
+    drift = Drift(
+        declaration="args",
+        kind=Kind.STRUCT,
+        path="a.h",
+        old_path="a.h",
+        before=before,
+        after=after,
+        why="field b added",
+        used=("args",),
+    )
+    entry = Pending(patch_id="first", drift=drift, since=BuildTag(99), until=BuildTag(100))
+    (home.patches / PENDING).write_bytes(pending_toml([entry]))
+    assert documents(home, asked, capsys)["pending_drift"] == [entry.headline]
+    publish.publish(home, Console(), asked, {})
+    assert f"drift that nobody has looked at: {entry.headline}" in capsys.readouterr().err
+
+
+def test_a_damaged_drift_file_is_found_before_anything_is_pushed(
+    past: Past, home: Home, bare: Git, asked: Request
+) -> None:
+    (home.patches / "drift.toml").write_text("drift = 1\n")
+    with pytest.raises(ConfigProblem, match=r"drift\.toml"):
+        publish.publish(home, Console(), asked, {})
+    assert bare.tags() == ()
