@@ -126,6 +126,8 @@ def key_of(request: BuildRequest, toolchain: Toolchain) -> BuildKey:
         tree=request.tree,
         recipe=recipe_for(request.target, label=request.label, number=request.number),
         compiler=toolchain.identity,
+        target=request.target.name,
+        lane=request.target.lane.name if request.target.lane else "",
         platform=request.target.platform,
     )
 

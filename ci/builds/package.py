@@ -31,8 +31,8 @@ def release_name(build: Build) -> str:
 
 
 def archive_name(build: Build) -> str:
-    """File name of a build's binary archive, e.g. `llama-b11434-speed.1-bin-linux-cpu-x64.tar.gz`."""
-    return f"llama-{release_name(build)}-bin-linux-{build.target}-{build.platform}.tar.gz"
+    """File name of a build's binary archive, e.g. `llama-b11434-speed.1-bin-linux-sm75-cu13-x64.tar.gz`."""
+    return f"llama-{release_name(build)}-bin-linux-{build.target_id}-{build.platform}.tar.gz"
 
 
 def source_archive_name(label: str) -> str:

@@ -13,7 +13,7 @@ from ci.builds.target import Target
 from ci.digest import digest_json
 from ci.errors import UsageProblem
 
-RECIPE_VERSION = 1
+RECIPE_VERSION = 2
 """Raise it when the builder does something else with the same arguments (stripping, the list of kept files)."""
 
 SOURCE_DATE_EPOCH = 1_700_000_000
@@ -23,8 +23,9 @@ LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 # directory names must not reach the binaries: assertions of ggml print __FILE__
 PREFIX_MAPS = ("-ffile-prefix-map={source}=.", "-ffile-prefix-map={build}=./build")
-# the same bytes on distributions whose compilers add a build id by default and on those whose do not
-LINKER_FLAGS = "-Wl,--build-id=none"
+# no build id: the same bytes on distributions whose compilers add one by default and on those whose do not;
+# hardened: relocations are read-only once the loader is done, and no stack is executable
+LINKER_FLAGS = "-Wl,--build-id=none,-z,relro,-z,now,-z,noexecstack"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,7 @@ class Recipe:
 
     Args:
         version: `RECIPE_VERSION` at the time.
-        target: name of the target.
+        target: id of the target, its lane included.
         options: CMake cache entries (name, value) with placeholders, in the order given to CMake.
         flags: compiler flags for C and C++, with placeholders, unquoted.
         programs: ninja targets, which are also the executables that are kept.
@@ -67,7 +68,10 @@ def recipe_for(target: Target, *, label: str, number: int) -> Recipe:
             f"build label {label!r} is not of letters, digits, '.', '_' and '-'",
             hint="use a release id such as b11434-speed.1",
         )
+    # nvcc hands these to its host compiler, which also does its preprocessing
+    cuda = (("CMAKE_CUDA_FLAGS", f"-Xcompiler={','.join(PREFIX_MAPS)}"),) if target.lane else ()
     own = (
+        *cuda,
         ("CMAKE_SHARED_LINKER_FLAGS", LINKER_FLAGS),
         ("CMAKE_MODULE_LINKER_FLAGS", LINKER_FLAGS),
         ("CMAKE_EXE_LINKER_FLAGS", LINKER_FLAGS),
@@ -76,7 +80,7 @@ def recipe_for(target: Target, *, label: str, number: int) -> Recipe:
     )
     return Recipe(
         version=RECIPE_VERSION,
-        target=target.name,
+        target=target.id,
         options=(*target.options, *own),
         flags=PREFIX_MAPS,
         programs=target.programs,

@@ -33,6 +33,8 @@ class BuildKey:
         tree: git tree id of the sources.
         recipe: options and flags, free of paths.
         compiler: `Toolchain.identity`.
+        target: `sm75`.
+        lane: toolkit lane, `cu13`; empty for a target without.
         platform: `x64`.
     """
 
@@ -42,6 +44,8 @@ class BuildKey:
     tree: str
     recipe: Recipe
     compiler: str
+    target: str
+    lane: str
     platform: str
 
     @property
@@ -71,6 +75,7 @@ class Build:
         tag: upstream build, e.g. `b11434`.
         tree: git tree id of the sources.
         target: e.g. `cpu`.
+        lane: toolkit lane, e.g. `cu13`; empty for a target without.
         platform: e.g. `x64`.
         recipe: hex digest of the recipe.
         options: CMake cache entries of the recipe.
@@ -88,6 +93,7 @@ class Build:
     tag: str
     tree: str
     target: str
+    lane: str
     platform: str
     recipe: str
     options: Mapping[str, str]
@@ -99,11 +105,16 @@ class Build:
     digest: str
 
     @property
+    def target_id(self) -> str:
+        """Target and lane in one word, as in archive names: `cpu`, `sm75-cu13`."""
+        return f"{self.target}-{self.lane}" if self.lane else self.target
+
+    @property
     def making(self) -> dict[str, str]:
         """Everything beside the sources that decides a build's bytes, in words by name: equal for stock and speed."""
         return {
             "tag": self.tag,
-            "target": self.target,
+            "target": self.target_id,
             "platform": self.platform,
             "compiler": self.compiler,
             "flags": " ".join(self.flags),
@@ -123,6 +134,7 @@ class _BuildJson(Model):
     tag: str = Field(pattern=r"^b[0-9]{1,9}$")
     tree: str = Field(pattern=r"^[0-9a-f]{40,64}$")
     target: str = Field(pattern=r"^[a-z0-9]+$")
+    lane: str = Field(default="", pattern=r"^[a-z0-9]*$")
     platform: str = Field(pattern=r"^[a-z0-9]+$")
     recipe: Sha256
     options: Mapping[str, str]
@@ -163,7 +175,8 @@ def _described(key: BuildKey, folder: Path) -> dict[str, object]:
         "label": key.label,
         "tag": f"b{key.number}",
         "tree": key.tree,
-        "target": key.recipe.target,
+        "target": key.target,
+        "lane": key.lane,
         "platform": key.platform,
         "recipe": key.recipe.digest,
         "options": dict(key.recipe.options),
@@ -206,6 +219,7 @@ def load_build(path: Path, *, check: bool = False) -> Build:
         tag=known.tag,
         tree=known.tree,
         target=known.target,
+        lane=known.lane,
         platform=known.platform,
         recipe=known.recipe,
         options=known.options,

@@ -16,7 +16,15 @@ def made_key(*, variant: Variant = "speed", label: str = "b7-speed.1", tree: str
     """The inputs of a build 7."""
     recipe = recipe_for(TARGET, label=label, number=7)
     return BuildKey(
-        variant=variant, label=label, number=7, tree=tree, recipe=recipe, compiler="c++ 12.2; ld 2.40", platform="x64"
+        variant=variant,
+        label=label,
+        number=7,
+        tree=tree,
+        recipe=recipe,
+        compiler="c++ 12.2; ld 2.40",
+        target=TARGET.name,
+        lane="",
+        platform="x64",
     )
 
 

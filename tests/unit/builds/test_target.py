@@ -39,9 +39,9 @@ def test_a_targets_own_option_wins_over_the_common_one(tmp_path: Path) -> None:
     path = tmp_path / "targets.toml"
     path.write_text(FILE, encoding="utf-8")
     targets = load_targets(path)
-    assert targets["one"].options == (("A", "1"), ("B", "own"), ("C", "3"))
-    assert targets["two"].options == (("A", "1"), ("B", "common"))
-    assert targets["two"].platform == "arm64"
+    assert targets["one"][0].options == (("A", "1"), ("B", "own"), ("C", "3"))
+    assert targets["two"][0].options == (("A", "1"), ("B", "common"))
+    assert targets["two"][0].platform == "arm64"
 
 
 def test_an_unknown_target_is_answered_with_the_known_ones(tmp_path: Path) -> None:
