@@ -264,3 +264,24 @@ class DriftRefuted(SpeedforkError):
 
 class MergeBroke(CommandFailed):
     """git itself breaks off in the middle of a merge, by a fault of its own: nobody has a result."""
+
+
+class EngineMissing(EnvironmentProblem):
+    """No Docker Engine answers."""
+
+    advice = (
+        "install and start one (Debian: apt-get install docker.io, then systemctl start docker), "
+        "or point DOCKER_HOST at one; then run the command again"
+    )
+
+
+class EngineProblem(EnvironmentProblem):
+    """The Docker Engine answers, and refuses or fails."""
+
+    advice = "look at the engine (docker info, docker system df), then run the command again"
+
+
+class BuildLate(EnvironmentProblem):
+    """A build was not over by its deadline."""
+
+    advice = "finished objects are kept: run the command again, or raise SPEEDFORK_DEADLINE_S"

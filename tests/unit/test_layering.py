@@ -20,6 +20,7 @@ SHELL = {"ci.pipeline", "ci.stage", "ci.records"}
 
 ADAPTERS = {
     "ci.builds.compiler",
+    "ci.builds.engine",
     "ci.builds.harvest",
     "ci.builds.native",
     "ci.builds.package",
@@ -71,7 +72,7 @@ ADAPTERS = {
 
 DOOR_OF = {
     "subprocess": {"ci.process", "ci.dialogue"},
-    "requests": {"ci.llama.client", "ci.index"},  # pypi_simple raises requests' own errors
+    "requests": {"ci.llama.client", "ci.index", "ci.builds.engine"},  # pypi_simple and docker raise requests' own errors
     "pydantic": {"ci.config"},
     "pydantic_core": {"ci.config"},
     "pygit2": {"ci.series.engine.objects"},
@@ -81,6 +82,7 @@ DOOR_OF = {
     "jinja2": {"ci.template"},
     "matplotlib": {"ci.report.plots"},
     "filelock": {"ci.files"},
+    "docker": {"ci.builds.engine"},
     "tree_sitter": {"ci.series.drift.declarations"},
     "tree_sitter_c": {"ci.series.drift.declarations"},
     "tree_sitter_cpp": {"ci.series.drift.declarations"},
