@@ -20,9 +20,9 @@ from ci.builds.compiler import (
 )
 from ci.builds.harvest import harvest
 from ci.builds.ninja import STATUS, Cause, Failure, explain, explain_configure, parse_progress
-from ci.builds.recipe import SOURCE_DATE_EPOCH, Recipe, cmake_arguments, recipe_for
-from ci.builds.store import Build, BuildKey, Variant, find, put
-from ci.builds.target import Target
+from ci.builds.recipe import SOURCE_DATE_EPOCH, Recipe, cmake_arguments
+from ci.builds.request import BuildRequest, key_of
+from ci.builds.store import Build, BuildKey, find, put
 from ci.builds.tree import write_tree
 from ci.console import Console, Task
 from ci.errors import BuildFailed, CompilerKilled, DiskFull, SpeedforkError
@@ -38,25 +38,6 @@ ORPHAN_WAIT_S = 30.0
 """How long compilers of a killed run may take to notice that they are alone."""
 
 ANY_CODE = range(-64, 256)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuildRequest:
-    """What to build.
-
-    Args:
-        variant: `stock` or `speed`.
-        label: what the binaries call themselves: the build tag for stock, the release id for speed.
-        number: upstream build number.
-        tree: git tree id of the sources in the history.
-        target: what to build for.
-    """
-
-    variant: Variant
-    label: str
-    number: int
-    tree: str
-    target: Target
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +79,7 @@ def build(
     """
     environ = os.environ if environ is None else environ
     toolchain = find_toolchain(environ)
-    key = key_of(request, toolchain)
+    key = key_of(request, toolchain.identity)
     found = find(home, key.digest)
     if found:
         return found
@@ -115,21 +96,6 @@ def build(
             place=place, toolchain=toolchain, recipe=key.recipe, jobs=jobs, env=build_env(home, place.root, environ)
         )
         return worker.make(git, key, home, console)
-
-
-def key_of(request: BuildRequest, toolchain: Toolchain) -> BuildKey:
-    """The inputs of a build, whose digest is its place in the store."""
-    return BuildKey(
-        variant=request.variant,
-        label=request.label,
-        number=request.number,
-        tree=request.tree,
-        recipe=recipe_for(request.target, label=request.label, number=request.number),
-        compiler=toolchain.identity,
-        target=request.target.name,
-        lane=request.target.lane.name if request.target.lane else "",
-        platform=request.target.platform,
-    )
 
 
 def build_env(home: Home, root: Path, environ: Mapping[str, str]) -> dict[str, str]:

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from ci.builds.compiler import ENV_JOBS, find_toolchain
-from ci.builds.native import BuildRequest, build, key_of
+from ci.builds.native import build
+from ci.builds.request import BuildRequest, key_of
 from ci.builds.store import BUILD_JSON, Build
 from ci.builds.target import find_target
 from ci.git import Git
@@ -27,7 +28,7 @@ def requests(context: Context) -> tuple[BuildRequest, BuildRequest]:
 def plan(context: Context) -> JsonMap:
     """The keys of both builds: trees, labels, recipe, compiler."""
     toolchain = find_toolchain(os.environ)
-    return {request.variant: key_of(request, toolchain).digest for request in requests(context)}
+    return {request.variant: key_of(request, toolchain.identity).digest for request in requests(context)}
 
 
 def run(context: Context) -> StageResult:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from ci.builds.native import BuildRequest
+from ci.builds.request import BuildRequest
 from ci.builds.store import Variant
 from ci.builds.target import Target
 from ci.git import Git

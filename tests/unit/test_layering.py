@@ -72,7 +72,7 @@ ADAPTERS = {
 
 DOOR_OF = {
     "subprocess": {"ci.process", "ci.dialogue"},
-    "requests": {"ci.llama.client", "ci.index", "ci.builds.engine"},  # pypi_simple and docker raise requests' own errors
+    "requests": {"ci.llama.client", "ci.index", "ci.builds.engine"},  # SDKs raise its errors
     "pydantic": {"ci.config"},
     "pydantic_core": {"ci.config"},
     "pygit2": {"ci.series.engine.objects"},
