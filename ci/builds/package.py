@@ -1,28 +1,19 @@
-"""Archives that are the same bytes every time: sorted members, one time stamp, no owner, fixed modes."""
+"""The archives of a release: a build, the patched sources, and the sums over them."""
 
-import gzip
-import io
-import shutil
 import tarfile
-import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterable
+from pathlib import Path
 
-from ci.builds.recipe import SOURCE_DATE_EPOCH
+from ci.builds.archive import add_bytes, add_file, add_link, new_archive, unpack
 from ci.builds.store import BUILD_JSON, Build, load_build
 from ci.builds.tree import list_tree
 from ci.errors import ArchiveProblem, CommandFailed, ConfigProblem, DigestMismatch
-from ci.files import CHUNK, no_space_as_error, sha256_file, staged_dir, staged_file, write_atomic
+from ci.files import sha256_file, write_atomic
 from ci.git import Git
 from ci.gittree import EXECUTABLE, SYMLINK, TreeFile
 from ci.process import run
 
 SUMS_FILE = "SHA256SUMS"
-GZIP_LEVEL = 6
-"""Level 9 takes six times as long on the sources and saves under 2 %."""
-UNPACKED_LIMIT = 4_000_000_000
-"""Bytes: far above any archive of ours, far below a decompression bomb."""
 
 
 def release_name(build: Build) -> str:
@@ -50,11 +41,9 @@ def pack_build(build: Build, out: Path) -> Path:
     load_build(build.path, check=True)
     final = out / archive_name(build)
     prefix = f"llama-{release_name(build)}"
-    with _new_archive(final) as archive:
+    with new_archive(final) as archive:
         for name in sorted((*build.files, BUILD_JSON)):
-            path = build.path / name
-            executable = bool(path.stat().st_mode & 0o100)
-            _add_file(archive, f"{prefix}/{name}", path.read_bytes(), executable=executable)
+            add_file(archive, f"{prefix}/{name}", build.path / name)
     return final
 
 
@@ -67,96 +56,17 @@ def pack_source(git: Git, tree: str, label: str, out: Path) -> Path:
     """
     final = out / source_archive_name(label)
     files = sorted(list_tree(git, tree), key=lambda file: file.name)
-    with _new_archive(final) as archive:
+    with new_archive(final) as archive:
         for file, content in git.blobs_of(files):
             _add_tree_file(archive, f"llama-{label}-source/{file.name}", file, content)
     return final
 
 
-@contextmanager
-def _new_archive(final: Path) -> Iterator[tarfile.TarFile]:
-    """A `.tar.gz` that gets its name when the block ends well; the gzip header has no name and no time."""
-    with no_space_as_error(str(final)), staged_file(final) as staging:
-        with (
-            staging.open("wb") as raw,
-            gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=GZIP_LEVEL, mtime=0) as packed,
-            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
-        ):
-            yield archive
-        staging.chmod(0o644)
-
-
-def _add_file(archive: tarfile.TarFile, name: str, content: bytes, *, executable: bool) -> None:
-    member = _member(name)
-    member.mode = 0o755 if executable else 0o644
-    member.size = len(content)
-    archive.addfile(member, io.BytesIO(content))
-
-
 def _add_tree_file(archive: tarfile.TarFile, name: str, file: TreeFile, content: bytes) -> None:
-    if file.mode != SYMLINK:
-        _add_file(archive, name, content, executable=file.mode == EXECUTABLE)
-        return
-    member = _member(name)
-    member.type, member.mode, member.linkname = tarfile.SYMTYPE, 0o777, content.decode("utf-8", "surrogateescape")
-    archive.addfile(member)
-
-
-def _member(name: str) -> tarfile.TarInfo:
-    member = tarfile.TarInfo(name)
-    member.mtime = SOURCE_DATE_EPOCH
-    return member
-
-
-def unpack(archive: Path, into: Path) -> Path:
-    """Unpack a binary archive of ours into a new folder `into`; returns its single top folder.
-
-    Raises:
-        ArchiveProblem: damaged, or a member is no plain file below one top folder; nothing is left.
-        DiskFull: no room; nothing is left.
-    """
-    try:
-        with no_space_as_error(str(into)), staged_dir(into) as folder, gzip.open(archive) as packed:
-            with tarfile.open(fileobj=packed, mode="r|") as members:
-                top = _unpack_members(archive, members, folder)
-            # tar ends before gzip does: only its last bytes, the checksum, tell a damaged archive
-            while packed.read(CHUNK):
-                pass
-    except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as bad:
-        raise ArchiveProblem(f"{archive}: not a whole .tar.gz: {bad}") from bad
-    return into / top
-
-
-def _unpack_members(archive: Path, members: tarfile.TarFile, folder: Path) -> str:
-    tops: set[str] = set()
-    total = 0
-    for member in members:
-        total += member.size
-        if total > UNPACKED_LIMIT:
-            raise ArchiveProblem(f"{archive}: unpacks to more than {UNPACKED_LIMIT / 1e9:.0f} GB")
-        path = _checked_path(archive, member)
-        tops.add(path.parts[0])
-        _write_member(archive, members, member, folder / path)
-    if len(tops) != 1:
-        raise ArchiveProblem(f"{archive}: expected one top folder, found {sorted(tops)}")
-    return tops.pop()
-
-
-def _checked_path(archive: Path, member: tarfile.TarInfo) -> PurePosixPath:
-    path = PurePosixPath(member.name)
-    if not member.isreg() or path.is_absolute() or ".." in path.parts or len(path.parts) < 2:
-        raise ArchiveProblem(f"{archive}: member {member.name!r} is not a plain file below one folder")
-    return path
-
-
-def _write_member(archive: Path, members: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = members.extractfile(member)
-    if content is None or path.exists():
-        raise ArchiveProblem(f"{archive}: member {member.name!r} comes twice")
-    with content, path.open("wb") as sink:
-        shutil.copyfileobj(content, sink)
-    path.chmod(0o755 if member.mode & 0o100 else 0o644)
+    if file.mode == SYMLINK:
+        add_link(archive, name, content.decode("utf-8", "surrogateescape"))
+    else:
+        add_bytes(archive, name, content, executable=file.mode == EXECUTABLE)
 
 
 def write_sums(folder: Path, names: Iterable[str]) -> Path:

@@ -19,8 +19,12 @@ SHELL = {"ci.pipeline", "ci.stage", "ci.records"}
 """With everything in `ci.stages` and `ci.verbs`: they wire the feature packages together."""
 
 ADAPTERS = {
+    "ci.builds.archive",
     "ci.builds.compiler",
     "ci.builds.engine",
+    "ci.builds.audit.auditing",
+    "ci.builds.audit.opened",
+    "ci.builds.elf",
     "ci.builds.harvest",
     "ci.builds.native",
     "ci.builds.package",
@@ -82,6 +86,7 @@ DOOR_OF = {
     "jinja2": {"ci.template"},
     "matplotlib": {"ci.report.plots"},
     "filelock": {"ci.files"},
+    "elftools": {"ci.builds.elf"},
     "docker": {"ci.builds.engine"},
     "tree_sitter": {"ci.series.drift.declarations"},
     "tree_sitter_c": {"ci.series.drift.declarations"},

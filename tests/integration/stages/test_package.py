@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ci.builds.package import pack_build, unpack
+from ci.builds.archive import unpack
+from ci.builds.package import pack_build
 from ci.builds.store import Build
 from ci.home import Home
 from ci.outcome import Verdict
