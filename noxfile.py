@@ -7,6 +7,7 @@ nox gives each session its own virtual environment; ours all need the same packa
 import hashlib
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import nox
@@ -84,6 +85,52 @@ def build_cpu(session: nox.Session) -> None:
     """Stock and speed for the cpu target, from the store when their inputs are known."""
     prepare(session)
     tool(session, "invoke", "build", "--target", "cpu", *session.posargs)
+
+
+@nox.session(name="build-sm75")
+def build_sm75(session: nox.Session) -> None:
+    """Stock and speed for Turing cards in a container, packed and audited: `-- --lane cu13`; needs a Docker Engine."""
+    prepare(session)
+    tool(session, "invoke", "build", "--target", "sm75", *session.posargs)
+
+
+@nox.session(name="build-sm120")
+def build_sm120(session: nox.Session) -> None:
+    """Stock and speed for Blackwell cards in a container, packed and audited: `-- --lane cu13`; needs an engine."""
+    prepare(session)
+    tool(session, "invoke", "build", "--target", "sm120", *session.posargs)
+
+
+@nox.session(name="build-sm90")
+def build_sm90(session: nox.Session) -> None:
+    """Stock and speed for the test machine's Hopper card, with the operator tests; needs a Docker Engine."""
+    prepare(session)
+    tool(session, "invoke", "build", "--target", "sm90", *session.posargs)
+
+
+@nox.session
+def audit(session: nox.Session) -> None:
+    """What is in an archive, and does it keep its promise? `-- FILE [FILE ...] [--target T --lane L] [--json]`."""
+    prepare(session)
+    tool(session, "invoke", "audit", *named_files(session.posargs))
+
+
+def named_files(words: Sequence[str]) -> list[str]:
+    """The words with `--file` before each plain file name: invoke has no variadic arguments."""
+    named: list[str] = []
+    value_next = False
+    for word in words:
+        plain = not word.startswith("-") and not value_next
+        named += ["--file", word] if plain else [word]
+        value_next = word in ("--file", "--target", "--lane")
+    return named
+
+
+@nox.session(name="tests-engine")
+def tests_engine(session: nox.Session) -> None:
+    """Tests with the real Docker Engine: toolchain, container builds, a bare system. They fail without an engine."""
+    prepare(session)
+    tool(session, "pytest", *(session.posargs or ["tests/engine"]))
 
 
 @nox.session

@@ -26,6 +26,7 @@ class Options:
     onto: str | None = None
     profile: str = "quick"
     target: str = "cpu"
+    lane: str = ""
     jobs: str = ""
 
 

@@ -90,20 +90,21 @@ def check_compiler(toolchain: Toolchain, environ: Mapping[str, str], scratch: Pa
         program.unlink(missing_ok=True)
 
 
-def job_count(environ: Mapping[str, str], *, cpus: int, memory: int) -> int:
+def job_count(environ: Mapping[str, str], *, cpus: int, memory: int, per_job: int = BYTES_PER_JOB) -> int:
     """How many compilers run at once: SPEEDFORK_JOBS, or the CPUs as far as the memory goes.
 
     Args:
         environ: where SPEEDFORK_JOBS may be set.
         cpus: CPUs that this process may use.
         memory: bytes that may still be used.
+        per_job: bytes that one compiler takes.
 
     Raises:
         UsageProblem: SPEEDFORK_JOBS is not a whole number of at least 1.
     """
     asked = environ.get(ENV_JOBS, "")
     if not asked:
-        return max(1, min(cpus, memory // BYTES_PER_JOB))
+        return max(1, min(cpus, memory // per_job))
     if not (asked.isascii() and asked.isdecimal() and 1 <= int(asked) <= 1024):
         raise UsageProblem(
             f"{ENV_JOBS}={asked!r} is not a whole number from 1 to 1024", hint=f"export {ENV_JOBS}={cpus}"

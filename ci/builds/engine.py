@@ -269,12 +269,19 @@ class Engine:
         """
         environ = dict(os.environ if environ is None else environ)
         address = environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+        if address.startswith("unix://") and not Path(address.removeprefix("unix://")).is_socket():
+            raise EngineMissing(f"no Docker Engine answers at {address}: no such socket")
         try:
             client = docker.DockerClient.from_env(timeout=QUESTION_S, environment=environ)
-            info = client.info()
+            return cls(client=client, facts=_facts(client.info(), address))
         except (docker_errors.DockerException, requests.RequestException, OSError) as error:
             raise EngineMissing(f"no Docker Engine answers at {address}: {_first_line(error)}") from error
-        return cls(client=client, facts=_facts(info, address))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
 
     def image(self, reference: str) -> Image | None:
         """The image of that name or id, or None when the engine has none."""
@@ -455,7 +462,7 @@ def _refused(doing: str, error: docker_errors.APIError) -> DiskFull | EngineProb
 
 def _failed(doing: str, said: Sequence[str]) -> DiskFull | EngineProblem:
     quote = "".join(f"\n    {line}" for line in said[-12:])
-    if any(words in quote for words in NO_SPACE):
+    if any(words.lower() in quote.lower() for words in NO_SPACE):  # Go writes it without a capital
         return DiskFull(
             f"{doing}: the engine has no space left{quote}", hint="docker system df  # what takes its space"
         )

@@ -1,0 +1,36 @@
+#!/bin/sh
+# A build inside its container: configure, compile, strip what ships.
+# Usage: build.sh JOBS SECONDS; arguments of CMake in /work/configure (separated by NUL), names of the programs to build
+# in /work/programs. Lines that begin with "::" are for whoever started us.
+set -eu
+
+# Whoever started us holds our standard input open: when it closes they are gone, and nobody wants the result.
+exec 3<&0
+(cat <&3 >/dev/null; kill -TERM 0) &
+
+echo "::step configure"
+xargs -0 -a /work/configure cmake -G Ninja -S /src -B /build >/build/configure.log 2>&1 || {
+    code=$?
+    cat /build/configure.log
+    exit "$code"
+}
+
+echo "::step compile"
+# shellcheck disable=SC2046 # one word per program
+timeout --kill-after=10 "$2" ninja -C /build -j "$1" $(cat /work/programs)
+
+echo "::step harvest"
+for file in $(cat /work/programs); do
+    strip --strip-all -o "/out/$file" "/build/bin/$file"
+done
+for file in /build/bin/*.so*; do
+    if [ -L "$file" ]; then continue; fi
+    # the name by which other binaries ask for it; a plug-in carries none
+    name=$(readelf --dynamic --wide "$file" | sed -n 's/.*(SONAME).*\[\([^]/]*\)\].*/\1/p')
+    strip --strip-all -o "/out/${name:-${file##*/}}" "$file"
+done
+chmod 755 /out/*
+
+echo "::step counts"
+if [ -f /build/ccache.stats ]; then cat /build/ccache.stats; fi
+echo "::step done"

@@ -1,0 +1,144 @@
+"""The engine's moods: slow answers, lost containers, a full disk; a build's end is its exit code, nothing else."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import docker
+import pytest
+import requests
+from docker import errors as docker_errors
+from docker.models.containers import Container
+
+from ci.builds.engine import Box, Engine, EngineFacts, Job, _refused
+from ci.errors import BuildLate, DiskFull, EngineMissing, EngineProblem
+
+QUIET: Callable[[str], None] = lambda _: None  # noqa: E731 - a name for the tests
+
+
+class FakeContainer:
+    """A container whose state is read from a script: an exception to raise, or (status, exit code, killed)."""
+
+    name = "made-up"
+
+    def __init__(
+        self, *states: Exception | tuple[str, int, bool], logs: list[bytes | Exception] | None = None
+    ) -> None:
+        self.states = list(states)
+        self.said = logs or []
+        self.attrs: dict[str, object] = {}
+        self.stopped = self.removed = 0
+
+    def reload(self) -> None:
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        if isinstance(state, Exception):
+            raise state
+        self.attrs = {"State": {"Status": state[0], "ExitCode": state[1], "OOMKilled": state[2]}}
+
+    def logs(self, **_: object) -> bytes:
+        said = self.said.pop(0) if self.said else b""
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    def stop(self, timeout: int) -> None:
+        self.stopped += 1
+
+    def remove(self, **_: object) -> None:
+        self.removed += 1
+
+
+def box_of(container: FakeContainer) -> Box:
+    return Box(cast("Container", container), tethered=False)
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ci.builds.engine.POLL_S", 0.0)
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [requests.ReadTimeout("60 s"), requests.ConnectionError(requests.ReadTimeout("60 s"))],
+    ids=["plain", "wrapped"],
+)
+@pytest.mark.parametrize("code", [0, 1])
+def test_an_engine_that_answers_late_is_asked_again_and_the_exit_code_decides(slow: Exception, code: int) -> None:
+    container = FakeContainer(slow, ("running", 0, False), slow, ("exited", code, False))
+    ended = box_of(container).follow(QUIET, deadline_s=60)
+    assert (ended.code, ended.lines) == (code, ())
+    assert container.stopped == 0
+
+
+def test_output_that_cannot_be_read_now_is_read_later() -> None:
+    line = b"2026-11-30T22:52:05.000000001Z hello\n"
+    container = FakeContainer(
+        ("running", 0, False),
+        ("running", 0, False),
+        ("exited", 0, False),
+        logs=[requests.ReadTimeout("late"), line, line],
+    )
+    heard: list[str] = []
+    assert box_of(container).follow(heard.append, deadline_s=60).lines == ("hello",)
+    assert heard == ["hello"]
+
+
+def test_a_killed_container_says_so() -> None:
+    ended = box_of(FakeContainer(("exited", 137, True))).follow(QUIET, deadline_s=60)
+    assert (ended.code, ended.killed_for_memory) == (137, True)
+
+
+def test_at_the_deadline_it_is_stopped_once_and_reported() -> None:
+    container = FakeContainer(("running", 0, False))
+    with pytest.raises(BuildLate, match="not over after 0 s: made-up was stopped"):
+        box_of(container).follow(QUIET, deadline_s=0)
+    assert container.stopped == 1
+
+
+def test_a_container_that_is_gone_is_no_success() -> None:
+    with pytest.raises(EngineProblem, match="no longer has the container made-up"):
+        box_of(FakeContainer(docker_errors.NotFound("gone"))).follow(QUIET, deadline_s=60)
+
+
+def test_a_full_engine_is_a_full_disk() -> None:
+    full = docker_errors.APIError("500", explanation="write /x: no space left on device")
+    assert isinstance(_refused("copying", full), DiskFull)
+    other = docker_errors.APIError("500", explanation="no such mount")
+    assert isinstance(_refused("copying", other), EngineProblem)
+
+
+def test_no_engine_says_where_it_was_looked_for_and_how_to_get_one(tmp_path: Path) -> None:
+    address = f"unix://{tmp_path}/none.sock"
+    with pytest.raises(EngineMissing, match=address) as caught:
+        Engine.connect({"DOCKER_HOST": address})
+    assert "apt-get install docker.io" in caught.value.hint
+
+
+class FakeContainers:
+    """Makes one container and remembers what was asked."""
+
+    def __init__(self, container: FakeContainer) -> None:
+        self.container = container
+        self.asked: dict[str, object] = {}
+
+    def create(self, **asked: object) -> FakeContainer:
+        self.asked = asked
+        return self.container
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_container_is_gone_after_an_interrupt_unless_it_shall_stay(keep: bool) -> None:
+    container = FakeContainer(("running", 0, False))
+    containers = FakeContainers(container)
+    client = type("Client", (), {"containers": containers})()
+    engine = Engine(
+        client=cast("docker.DockerClient", client),
+        facts=EngineFacts(version="1", cpus=1, memory=1, address="unix:///x"),
+    )
+    job = Job(image="i", argv=("true",), owner="o", env={}, volumes={}, memory=5)
+    with pytest.raises(KeyboardInterrupt), engine.container(job, keep=keep):
+        raise KeyboardInterrupt
+    assert (container.stopped, container.removed) == (1, 0 if keep else 1)
+    asked = containers.asked
+    assert (asked["network_mode"], asked["user"], asked["cap_drop"]) == ("none", "1000:1000", ["ALL"])
+    assert (asked["mem_limit"], asked["security_opt"]) == (5, ["no-new-privileges"])
