@@ -285,3 +285,27 @@ class BuildLate(EnvironmentProblem):
     """A build was not over by its deadline."""
 
     advice = "finished objects are kept: run the command again, or raise SPEEDFORK_DEADLINE_S"
+
+
+class ElfUnreadable(SpeedforkError):
+    """A file that begins as a program or library cannot be read to its end; the audit makes a finding of it."""
+
+    exit_code = EXIT_FAIL
+
+
+class DeviceCodeUnread(EnvironmentProblem):
+    """The reader of device code gives no answer that we know: nobody can say what a library carries."""
+
+    advice = "pip install --force-reinstall nvidia-cuda-cuobjdump, then run the command again"
+
+
+class NotAnArchive(UsageProblem):
+    """The file to audit is not there, is damaged, or is no archive."""
+
+    advice = "name a .tar.gz file: invoke audit --file FILE"
+
+
+class NotComparable(SpeedforkError):
+    """There is nothing that a fresh build could honestly be compared with: nothing is proven either way."""
+
+    exit_code = EXIT_UNPROVEN

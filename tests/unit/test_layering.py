@@ -20,11 +20,13 @@ SHELL = {"ci.pipeline", "ci.stage", "ci.records"}
 
 ADAPTERS = {
     "ci.builds.archive",
+    "ci.builds.compare",
     "ci.builds.compiler",
     "ci.builds.engine",
     "ci.builds.audit.auditing",
     "ci.builds.audit.opened",
     "ci.builds.elf",
+    "ci.builds.elf_sections",
     "ci.builds.harvest",
     "ci.builds.native",
     "ci.builds.package",
@@ -86,7 +88,7 @@ DOOR_OF = {
     "jinja2": {"ci.template"},
     "matplotlib": {"ci.report.plots"},
     "filelock": {"ci.files"},
-    "elftools": {"ci.builds.elf"},
+    "elftools": {"ci.builds.elf", "ci.builds.elf_sections"},
     "docker": {"ci.builds.engine"},
     "tree_sitter": {"ci.series.drift.declarations"},
     "tree_sitter_c": {"ci.series.drift.declarations"},
