@@ -309,3 +309,21 @@ class NotComparable(SpeedforkError):
     """There is nothing that a fresh build could honestly be compared with: nothing is proven either way."""
 
     exit_code = EXIT_UNPROVEN
+
+
+class BaseMissing(EnvironmentProblem):
+    """There is no Debian 11 image to build a toolchain on."""
+
+    advice = (
+        "sudo debootstrap --variant=minbase --include=build-essential,ca-certificates,clang-16 bullseye debian-11 "
+        "&& sudo tar -C debian-11 -c . | docker import - speedfork/debian:11"
+    )
+
+
+class StubUnfit(EnvironmentProblem):
+    """The stub that stands for the driver's library at link time is missing, or lacks a call that the sources use."""
+
+    advice = (
+        "invoke toolchain  # makes the stub anew; a driver call that is new in the sources must be added to its list "
+        "first"
+    )

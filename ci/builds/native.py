@@ -5,12 +5,12 @@ from the cache.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from ci.builds.compiler import (
-    ENV_JOBS,
     Toolchain,
     check_compiler,
     find_toolchain,
@@ -18,14 +18,15 @@ from ci.builds.compiler import (
     usable_cpus,
     usable_memory,
 )
+from ci.builds.faults import error_of
 from ci.builds.harvest import harvest
-from ci.builds.ninja import STATUS, Cause, Failure, explain, explain_configure, parse_progress
+from ci.builds.ninja import CONFIGURE, STATUS, Failure, explain, explain_configure, parse_progress
 from ci.builds.recipe import SOURCE_DATE_EPOCH, Recipe, cmake_arguments
 from ci.builds.request import BuildRequest, key_of
 from ci.builds.store import Build, BuildKey, find, put
 from ci.builds.tree import write_tree
 from ci.console import Console, Task
-from ci.errors import BuildFailed, CompilerKilled, DiskFull, SpeedforkError
+from ci.errors import SpeedforkError
 from ci.files import exclusive, remove_tree, require_free_space, write_atomic
 from ci.git import Git
 from ci.home import Home
@@ -38,6 +39,7 @@ ORPHAN_WAIT_S = 30.0
 """How long compilers of a killed run may take to notice that they are alone."""
 
 ANY_CODE = range(-64, 256)
+COMPILE = "compile"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,19 +85,48 @@ def build(
     found = find(home, key.digest)
     if found:
         return found
-    place = _Place(root=home.work / "build" / request.target.name)
-    jobs = job_count(environ, cpus=usable_cpus(), memory=usable_memory())
-    require_free_space(place.root, NEEDED_BYTES, what="a build")
-    lock = home.work / "build" / f"{request.target.name}.lock"
-    with exclusive(lock, wait_s=ORPHAN_WAIT_S, on_wait=lambda: console.say(f"waiting for the lock {lock}")):
+    with _alone(home.work / "build", key.target, console) as place:
         found = find(home, key.digest)  # whoever held the lock may have made it
         if found:
             return found
-        check_compiler(toolchain, environ, place.root)
-        worker = _Worker(
-            place=place, toolchain=toolchain, recipe=key.recipe, jobs=jobs, env=build_env(home, place.root, environ)
-        )
-        return worker.make(git, key, home, console)
+        worker = _worker(place, toolchain, key.recipe, environ, build_env(home, place.root, environ))
+        return put(home, key, worker.make(git, key, console))
+
+
+@contextmanager
+def build_fresh(
+    git: Git, request: BuildRequest, home: Home, console: Console, *, environ: Mapping[str, str] | None = None
+) -> Iterator[Mapping[str, Path]]:
+    """Build once more, neither reading nor filling the compiler cache, in a folder of another name; store nothing.
+
+    Returns:
+        Final file name -> finished file, there until the block ends.
+
+    Raises:
+        SpeedforkError: as `build`.
+    """
+    environ = os.environ if environ is None else environ
+    toolchain = find_toolchain(environ)
+    key = key_of(request, toolchain.identity)
+    with _alone(home.work / "rebuild", key.target, console) as place:
+        env = {**build_env(home, place.root, environ), "CCACHE_DISABLE": "1", "CCACHE_DIR": os.devnull}
+        yield _worker(place, toolchain, key.recipe, environ, env).make(git, key, console)
+
+
+@contextmanager
+def _alone(folder: Path, target: str, console: Console) -> Iterator[_Place]:
+    """The empty place of builds for one target, held against other runs; emptied again when all went well.
+
+    Raises:
+        DiskFull: too little room for a build.
+        Busy: another build for this target runs.
+    """
+    place, lock = _Place(root=folder / target), folder / f"{target}.lock"
+    require_free_space(place.root, NEEDED_BYTES, what="a build")
+    with exclusive(lock, wait_s=ORPHAN_WAIT_S, on_wait=lambda: console.say(f"waiting for the lock {lock}")):
+        place.clear()
+        yield place
+        place.clear()
 
 
 def build_env(home: Home, root: Path, environ: Mapping[str, str]) -> dict[str, str]:
@@ -120,6 +151,14 @@ def build_env(home: Home, root: Path, environ: Mapping[str, str]) -> dict[str, s
     return scrubbed_env(kept, extra=extra)
 
 
+def _worker(
+    place: _Place, toolchain: Toolchain, recipe: Recipe, environ: Mapping[str, str], env: Mapping[str, str]
+) -> "_Worker":
+    jobs = job_count(environ, cpus=usable_cpus(), memory=usable_memory())
+    check_compiler(toolchain, environ, place.root)
+    return _Worker(place=place, toolchain=toolchain, recipe=recipe, jobs=jobs, env=env)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Worker:
     """One build in the making."""
@@ -130,20 +169,16 @@ class _Worker:
     jobs: int
     env: Mapping[str, str]
 
-    def make(self, git: Git, key: BuildKey, home: Home, console: Console) -> Build:
-        self.place.clear()
+    def make(self, git: Git, key: BuildKey, console: Console) -> Mapping[str, Path]:
+        """Final file name -> finished file."""
         title = f"build {key.label} for {self.recipe.target}"
         with console.task(f"{title}: sources and configuration"):
             write_tree(git, key.tree, self.place.source)
             self._configure()
         with console.task(f"{title}, {self.jobs} jobs") as task:
             self._compile(task)
-        finished = harvest(
-            self.place.source, self.place.build, self.recipe.programs, self.toolchain, self.place.harvest
-        )
-        made = put(home, key, finished)
-        self.place.clear()
-        return made
+        place = self.place
+        return harvest(place.source, place.build, self.recipe.programs, self.toolchain, place.harvest)
 
     def _configure(self) -> None:
         tools = self.toolchain
@@ -160,7 +195,7 @@ class _Worker:
         argv: list[str | Path] = [tools.cmake, "-G", "Ninja", "-S", source, "-B", build_dir, *options, *recipe]
         done = run(argv, env=self.env, ok_codes=ANY_CODE, on_line=lambda _: None)
         if done.code:
-            raise self._error(explain_configure(self._logged(done, "configure"), code=done.code))
+            raise self._error(explain_configure(self._logged(done, CONFIGURE), code=done.code))
 
     def _compile(self, task: Task) -> None:
         ninja, programs = self.toolchain.ninja, self.recipe.programs
@@ -173,7 +208,7 @@ class _Worker:
 
         done = run(argv, env=self.env, ok_codes=ANY_CODE, on_line=show)
         if done.code:
-            raise self._error(explain(self._logged(done, "compile"), code=done.code))
+            raise self._error(explain(self._logged(done, COMPILE), code=done.code))
 
     def _logged(self, done: Completed, step: str) -> Sequence[str]:
         """Keep the whole output beside the build for whoever wants all of it; returns its lines."""
@@ -184,16 +219,5 @@ class _Worker:
         return self.place.root / f"{step}.log"
 
     def _error(self, failure: Failure) -> SpeedforkError:
-        quotes = "".join(f"\n    {line}" for line in failure.quotes)
-        log = self._log("configure" if failure.step == "configure" else "compile")
-        if failure.cause is Cause.DISK:
-            return DiskFull(f"no space left while building {failure.step}{quotes}")
-        if failure.cause is Cause.MEMORY:
-            fewer = max(1, self.jobs // 2)
-            return CompilerKilled(
-                f"out of memory: the system killed a compiler at {failure.step or '(unknown step)'}, "
-                f"with {self.jobs} job(s) at once{quotes}",
-                hint=f"export {ENV_JOBS}={fewer} and run the command again: finished objects are kept",
-            )
-        what = "CMake refuses the sources" if failure.step == "configure" else f"cannot build {failure.step}"
-        return BuildFailed(f"{what}{quotes}", hint=f"the whole output is in {log}")
+        step = CONFIGURE if failure.step == CONFIGURE else COMPILE
+        return error_of(failure, jobs=self.jobs, log=str(self._log(step)))

@@ -3,26 +3,22 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+
+from ci.builds.causes import QUOTED_LINES, Cause, cause_of, quotes_of
 
 STATUS = "[%f/%t] "
 """For NINJA_STATUS: finished edges, all edges."""
 
-QUOTED_LINES = 12
-_PROGRESS = re.compile(r"\[(\d{1,9})/(\d{1,9})\] (.*)")
-_FAILED = re.compile(r"FAILED: (?:\[code=(\d+)\] )?(.*)")
-# in turn the words of gcc about cc1plus, of clang, of gcc about ld, and of a shell
-_KILLED = re.compile(r"Killed signal terminated program|unable to execute command: Killed|\bsignal 9\b|^Killed$")
-_OUT_OF_MEMORY = re.compile(r"virtual memory exhausted|out of memory|Cannot allocate memory", re.IGNORECASE)
-_DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded")
-_ERROR = re.compile(
-    r"\berror:|undefined reference to|multiple definition of|cannot find -l|^CMake Error|ninja: error:"
-    r"|unsupported GNU version",
-    re.IGNORECASE,
-)
-KILLED_CODES = frozenset({137, -9})
+CONFIGURE = "configure"
+"""The step of a failure before ninja starts."""
+
 SILENT_CODE = 255
 """ccache's exit code when the compiler that it started was killed; then nothing is printed at all."""
+
+_PROGRESS = re.compile(r"\[(\d{1,9})/(\d{1,9})\] (.*)")
+_FAILED = re.compile(r"FAILED: (?:\[code=(\d+)\] )?(.*)")
+_BURIED = frozenset({Cause.COMPILER, Cause.ARCH})
+"""What CMake reports far below the line that begins with `CMake Error`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,21 +30,13 @@ class Progress:
     what: str
 
 
-class Cause(StrEnum):
-    """Why a build failed."""
-
-    SOURCE = "source"
-    MEMORY = "memory"
-    DISK = "disk"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Failure:
     """One failed build.
 
     Args:
-        cause: source, memory or disk.
-        step: the output that could not be made, "" when the tool did not say.
+        cause: why.
+        step: the output that could not be made, `CONFIGURE` before that, "" when the tool did not say.
         quotes: the lines to show, at most `QUOTED_LINES`.
     """
 
@@ -70,56 +58,67 @@ def parse_progress(line: str) -> Progress | None:
     return Progress(done=done, total=total, what=match[3]) if 0 <= done <= total else None
 
 
-def explain(lines: Sequence[str], *, code: int) -> Failure:
+def explain(lines: Sequence[str], *, code: int, killed_for_memory: bool = False) -> Failure:
     """Find the cause of a failed build in its output.
 
     Args:
         lines: the output, standard error folded in.
         code: exit code of the tool.
+        killed_for_memory: whatever the build ran in says that the kernel killed something in it for memory.
     """
     blocks = _failed_blocks(lines)
-    said = [line for _, _, block in blocks for line in block] or list(lines)
-    codes = {code, *(137 if failed == SILENT_CODE and not block else failed for failed, _, block in blocks)}
-    return Failure(cause=_cause(said, codes), step=blocks[0][1] if blocks else "", quotes=_quotes(said))
+    said = [line for block in blocks for line in block.said] or list(lines)
+    codes = {code, *(block.code for block in blocks)}
+    cause = cause_of(said, codes, killed_for_memory=killed_for_memory)
+    # with several failed steps, the one that shows the cause is the one to name
+    telling = [block.step for block in blocks if cause_of(block.said, {block.code}) is cause]
+    return Failure(
+        cause=cause,
+        step=next(iter(telling or [block.step for block in blocks]), ""),
+        quotes=quotes_of(said, cause),
+    )
 
 
-def explain_configure(lines: Sequence[str], *, code: int) -> Failure:
+def explain_configure(lines: Sequence[str], *, code: int, killed_for_memory: bool = False) -> Failure:
     """The same for CMake's configure step: its first error with the sentence that follows."""
+    cause = cause_of(lines, {code}, killed_for_memory=killed_for_memory)
+    quotes = quotes_of(lines, cause) if cause in _BURIED else _first_error(lines)
+    return Failure(cause=cause, step=CONFIGURE, quotes=quotes)
+
+
+def _first_error(lines: Sequence[str]) -> tuple[str, ...]:
     starts = [at for at, line in enumerate(lines) if line.startswith("CMake Error")]
     said = [line for line in lines[starts[0] if starts else 0 :] if line.strip()]
-    quotes = said[:QUOTED_LINES] if starts else said[-QUOTED_LINES:]
-    return Failure(cause=_cause(lines, {code}), step="configure", quotes=tuple(quotes))
+    return tuple(said[:QUOTED_LINES] if starts else said[-QUOTED_LINES:])
 
 
-def _cause(said: Sequence[str], codes: set[int]) -> Cause:
-    if any(_DISK_FULL.search(line) for line in said):
-        return Cause.DISK
-    if codes & KILLED_CODES or any(_KILLED.search(line) or _OUT_OF_MEMORY.search(line) for line in said):
-        return Cause.MEMORY
-    return Cause.SOURCE
+@dataclass(frozen=True, kw_only=True)
+class _Block:
+    """One failed step: exit code, output that was not made, what the command printed."""
+
+    code: int
+    step: str
+    said: tuple[str, ...]
 
 
-def _quotes(said: Sequence[str]) -> tuple[str, ...]:
-    """The error lines; without any, the end of what was said."""
-    errors = [line for line in said if _ERROR.search(line) or _KILLED.search(line)]
-    unique = list(dict.fromkeys(errors))
-    return tuple(unique[:QUOTED_LINES] if unique else [line for line in said if line.strip()][-QUOTED_LINES:])
-
-
-def _failed_blocks(lines: Sequence[str]) -> list[tuple[int, str, list[str]]]:
-    """(exit code, output, what the command printed) for each `FAILED:` line of ninja.
+def _failed_blocks(lines: Sequence[str]) -> list[_Block]:
+    """A block for each `FAILED:` line of ninja.
 
     The line after `FAILED:` is the whole command; a block ends at the next progress line.
     """
-    blocks: list[tuple[int, str, list[str]]] = []
+    found: list[tuple[int, str, list[str]]] = []
     current: list[str] | None = None
     for line in lines:
         failed = _FAILED.match(line)
         if failed:
             current = []
-            blocks.append((int(failed[1] or 1), failed[2].strip(), current))
+            found.append((int(failed[1] or 1), failed[2].strip(), current))
         elif _PROGRESS.match(line) or line.startswith("ninja: "):
             current = None
         elif current is not None:
             current.append(line)
-    return [(code, step, block[1:]) for code, step, block in blocks]
+    return [_block(code, step, said[1:]) for code, step, said in found]
+
+
+def _block(code: int, step: str, said: list[str]) -> _Block:
+    return _Block(code=137 if code == SILENT_CODE and not said else code, step=step, said=tuple(said))

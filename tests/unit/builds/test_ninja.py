@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci.builds.ninja import QUOTED_LINES, Cause, Progress, explain, explain_configure, parse_progress
+from ci.builds.causes import QUOTED_LINES, Cause
+from ci.builds.ninja import Progress, explain, explain_configure, parse_progress
 
 COMPILE = "/usr/bin/ccache /usr/bin/c++ -O3 -Werror=format -c a.cpp"
 
