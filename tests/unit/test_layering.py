@@ -20,6 +20,7 @@ SHELL = {"ci.pipeline", "ci.stage", "ci.records"}
 
 ADAPTERS = {
     "ci.builds.archive",
+    "ci.builds.companion",
     "ci.builds.compare",
     "ci.builds.compiler",
     "ci.builds.engine",
@@ -31,6 +32,9 @@ ADAPTERS = {
     "ci.builds.native",
     "ci.builds.package",
     "ci.builds.store",
+    "ci.builds.toolchain.assemble",
+    "ci.builds.toolchain.base",
+    "ci.builds.toolchain.image",
     "ci.builds.tree",
     "ci.llama.client",
     "ci.llama.server",
