@@ -324,6 +324,6 @@ class StubUnfit(EnvironmentProblem):
     """The stub that stands for the driver's library at link time is missing, or lacks a call that the sources use."""
 
     advice = (
-        "invoke toolchain  # makes the stub anew; a driver call that is new in the sources must be added to its list "
-        "first"
+        "add the driver's calls named above to `stub` in ci/config/toolchain.toml, then: invoke toolchain, "
+        "and the command again"
     )

@@ -1,0 +1,238 @@
+"""The one door to ELF files: pyelftools for what they say of themselves, NVIDIA's cuobjdump for their device code.
+
+The files may be a stranger's: every table is read to a limit, the whole within a time limit, and whatever a parser
+meets becomes one error that names the file.
+"""
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from elftools.elf.dynamic import DynamicSegment, DynamicTag
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection, GNUVerSymSection
+from elftools.elf.sections import Section, Symbol, SymbolTableSection
+from elftools.elf.segments import InterpSegment
+
+from ci.builds.elf_facts import DeviceCode, ElfFacts, Relro, SymbolVersion, parse_listing
+from ci.errors import CommandFailed, ElfUnreadable, SpeedforkError, ToolMissing
+from ci.process import run
+
+T = TypeVar("T")
+S = TypeVar("S", bound=Section)
+
+MAGIC = b"\x7fELF"
+READ_LIMIT_S = 120.0
+TOOL_LIMIT_S = 300.0
+"""Seconds for one file: libcublasLt, the largest that ships, takes a few."""
+TABLE_LIMIT = 1_000_000
+"""Entries of one table; libllama-common has some ten thousand symbols."""
+NAMED = 5
+"""How many of many are named."""
+PLACES = ("/build", "/home", "/root", "/src", "/tmp")  # noqa: S108 - what to look for, nothing is written there
+"""Where compilers work; a user's machine has none of what stands there."""
+UNIT_SIZE = 24
+"""Bytes that one compiled source file has in `.nvFatBinSegment`."""
+DEVICE_SECTIONS = (".nv_fatbin", "__nv_relfatbin", ".nvFatBinSegment")
+_DRIVER_FUNCTION = re.compile(r"cu[A-Z][A-Za-z0-9_]*")
+_DF_TEXTREL, _DF_BIND_NOW, _DF_1_NOW, _DF_1_PIE = 0x4, 0x8, 0x1, 0x08000000
+
+
+def is_elf(path: Path) -> bool:
+    """Whether a file begins as an ELF file does."""
+    with path.open("rb") as stream:
+        return stream.read(len(MAGIC)) == MAGIC
+
+
+def read_elf(path: Path, *, places: Sequence[str] = (), device: bool = True) -> ElfFacts:
+    """Everything that the audit asks of one file.
+
+    Args:
+        path: the file.
+        places: folders of the build machine to look for beside `PLACES`.
+        device: also ask for device code.
+
+    Raises:
+        ElfUnreadable: it is no whole ELF file, or reading it takes too long.
+        ToolMissing: cuobjdump is not there.
+        DeviceCodeUnread: cuobjdump gives no answer.
+    """
+    try:
+        with path.open("rb") as stream:
+            return _Reader(ELFFile(stream), path).facts(places, device=device)
+    except (SpeedforkError, OSError):
+        raise
+    except Exception as bad:  # a stranger's bytes: the library raises whatever its parser meets
+        raise ElfUnreadable(
+            f"{path.name}: not a whole ELF file: {type(bad).__name__} {plain(str(bad))}"[:300]
+        ) from bad
+
+
+class _Reader:
+    """One open file; sections by name, the dynamic table by tag."""
+
+    def __init__(self, elf: ELFFile, path: Path) -> None:
+        self._path = path
+        self._elf = elf
+        self._until = time.monotonic() + READ_LIMIT_S
+        if not elf["e_shnum"]:
+            raise ElfUnreadable(f"{path.name}: no table of sections, so nobody can say what it needs")
+        self._sections = {section.name: section for section in self._some(elf.iter_sections())}
+        self._segments = tuple(self._some(elf.iter_segments()))
+        self._dynamic = self._read_dynamic()
+
+    def _some(self, entries: Iterable[T]) -> Iterator[T]:
+        """The entries of a table, as far as there is an end to them."""
+        for entry in islice(entries, TABLE_LIMIT):
+            if time.monotonic() > self._until:
+                raise ElfUnreadable(f"{self._path.name}: reading it takes longer than {READ_LIMIT_S:.0f} s")
+            yield entry
+
+    def _read_dynamic(self) -> dict[str, list[DynamicTag]]:
+        found: dict[str, list[DynamicTag]] = {}
+        table = next((segment for segment in self._segments if isinstance(segment, DynamicSegment)), None)
+        for tag in self._some(table.iter_tags()) if table else ():
+            found.setdefault(str(tag.entry.d_tag), []).append(tag)
+        return found
+
+    def facts(self, places: Sequence[str], *, device: bool) -> ElfFacts:
+        interpreter = self._interpreter()
+        soname = self._text("DT_SONAME") or ""
+        fixed = self._elf["e_type"] == "ET_EXEC"
+        marked = bool(self._number("DT_FLAGS_1") & _DF_1_PIE)
+        return ElfFacts(
+            machine="x64" if self._is_x64() else str(self._elf["e_machine"]),
+            program=fixed or marked or bool(interpreter and not soname),
+            interpreter=interpreter,
+            soname=soname,
+            needed=self._texts("DT_NEEDED"),
+            rpath=self._text("DT_RPATH"),
+            runpath=self._text("DT_RUNPATH"),
+            versions=tuple(self._versions()),
+            relro=self._relro(),
+            executable_stack=self._executable_stack(),
+            text_relocations="DT_TEXTREL" in self._dynamic or bool(self._number("DT_FLAGS") & _DF_TEXTREL),
+            position_independent=not fixed,
+            stripped=not any(name == ".symtab" or name.startswith(".debug_") for name in self._sections),
+            driver_functions=tuple(islice(self._driver_functions(), NAMED)),
+            paths=leaked_paths(self._path.read_bytes(), places),
+            device=self._device() if device else None,
+        )
+
+    def _is_x64(self) -> bool:
+        return bool(self._elf["e_machine"] == "EM_X86_64" and self._elf.elfclass == 64)
+
+    def _interpreter(self) -> str:
+        named = next((segment for segment in self._segments if isinstance(segment, InterpSegment)), None)
+        return plain(str(named.get_interp_name())) if named else ""
+
+    def _text(self, tag: str) -> str | None:
+        """Several of one kind joined: which of them a loader takes is not for us to say."""
+        return ":".join(self._texts(tag)) if tag in self._dynamic else None
+
+    def _texts(self, tag: str) -> tuple[str, ...]:
+        attribute = tag.removeprefix("DT_").lower()
+        return tuple(plain(str(getattr(entry, attribute))) for entry in self._dynamic.get(tag, ()))
+
+    def _number(self, tag: str) -> int:
+        return int(self._dynamic[tag][0].entry.d_val) if tag in self._dynamic else 0
+
+    def _relro(self) -> Relro:
+        if not any(segment["p_type"] == "PT_GNU_RELRO" for segment in self._segments):
+            return "none"
+        now = self._number("DT_FLAGS") & _DF_BIND_NOW or self._number("DT_FLAGS_1") & _DF_1_NOW
+        return "full" if now or "DT_BIND_NOW" in self._dynamic else "partial"
+
+    def _executable_stack(self) -> bool:
+        """A file that does not say gets a stack that can run code."""
+        said = [segment["p_flags"] for segment in self._segments if segment["p_type"] == "PT_GNU_STACK"]
+        return not said or any(flags & 1 for flags in said)
+
+    def _versions(self) -> Iterator[SymbolVersion]:
+        """By kind of section, not by its name: the loader does not look at names."""
+        table = self._section(GNUVerNeedSection)
+        if table is None:
+            if "DT_VERNEED" in self._dynamic:
+                raise ElfUnreadable(f"{self._path.name}: it asks for symbol versions and lists none")
+            return
+        users = self._users_of_versions()
+        for library, versions in self._some(table.iter_versions()):
+            for version in self._some(versions):
+                symbol = users.get(version.entry.vna_other, "")
+                yield SymbolVersion(
+                    library=plain(library.name or ""), version=plain(version.name), symbol=plain(symbol)
+                )
+
+    def _section(self, kind: type[S]) -> S | None:
+        return next((section for section in self._sections.values() if isinstance(section, kind)), None)
+
+    def _users_of_versions(self) -> dict[object, str]:
+        """Version number -> the first symbol of another library that has it."""
+        numbers = self._section(GNUVerSymSection)
+        users: dict[object, str] = {}
+        for at, symbol in enumerate(self._symbols() if numbers else ()):
+            if numbers and symbol["st_shndx"] == "SHN_UNDEF" and symbol.name:
+                users.setdefault(numbers.get_symbol(at)["ndx"], symbol.name)
+        return users
+
+    def _symbols(self) -> Iterator[Symbol]:
+        tables = (section for section in self._sections.values() if section["sh_type"] == "SHT_DYNSYM")
+        for table in tables:
+            if isinstance(table, SymbolTableSection):
+                yield from self._some(table.iter_symbols())
+
+    def _driver_functions(self) -> Iterator[str]:
+        for symbol in self._symbols():
+            if symbol["st_shndx"] != "SHN_UNDEF" and _DRIVER_FUNCTION.fullmatch(symbol.name):
+                yield symbol.name
+
+    def _device(self) -> DeviceCode:
+        units = self._sections.get(".nvFatBinSegment")
+        count = int(units["sh_size"]) // UNIT_SIZE if units else 0
+        return _ask_cuobjdump(self._path, units=count, sections=any(n in self._sections for n in DEVICE_SECTIONS))
+
+
+def plain(text: str) -> str:
+    """A stranger's words without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def leaked_paths(content: bytes, places: Sequence[str] = ()) -> tuple[str, ...]:
+    """Distinct strings below `PLACES` and `places`, the first few; the folder alone, such as `/tmp/`, is none."""
+    roots = b"|".join(re.escape(place.encode()) for place in (*PLACES, *places))
+    pattern = re.compile(rb"(?<![\w.~/-])(?:" + roots + rb")/[\w.+-][\x21-\x7e]{0,200}")
+    found = dict.fromkeys(match[0].decode("ascii", "replace") for match in pattern.finditer(content))
+    return tuple(islice(found, NAMED))
+
+
+def _ask_cuobjdump(path: Path, *, units: int, sections: bool) -> DeviceCode:
+    """Device code of every kind: without `-all` the tool passes over code that waits for a device linker."""
+    argv = (cuobjdump(), "-all", "--list-elf", "--list-ptx", path.absolute())
+    try:
+        done = run(argv, ok_codes=(*range(-64, 256),), timeout=TOOL_LIMIT_S)
+    except CommandFailed as late:
+        raise ElfUnreadable(f"{path.name}: {late.message}") from late
+    err = done.stderr.decode("utf-8", "replace")
+    return parse_listing(done.code, done.text, err, units=units, sections=sections)
+
+
+def cuobjdump() -> Path:
+    """The program in its wheel, whatever is on PATH.
+
+    Raises:
+        ToolMissing: the wheel is not installed, or not whole.
+    """
+    hint = "pip install nvidia-cuda-cuobjdump  # it belongs to the project's own packages"
+    try:
+        wheel = distribution("nvidia-cuda-cuobjdump")
+    except PackageNotFoundError as missing:
+        raise ToolMissing("the package nvidia-cuda-cuobjdump is not installed", hint=hint) from missing
+    for file in wheel.files or ():
+        path = Path(str(wheel.locate_file(file)))
+        if path.name == "cuobjdump" and path.is_file():
+            return path
+    raise ToolMissing("the package nvidia-cuda-cuobjdump holds no program cuobjdump", hint=hint)
