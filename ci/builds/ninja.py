@@ -17,6 +17,9 @@ SILENT_CODE = 255
 
 _PROGRESS = re.compile(r"\[(\d{1,9})/(\d{1,9})\] (.*)")
 _FAILED = re.compile(r"FAILED: (?:\[code=(\d+)\] )?(.*)")
+_SOURCE = re.compile(r"\s|\d+ \|")
+"""How compilers begin a line that they quote from a source file: its words are not theirs."""
+
 _BURIED = frozenset({Cause.COMPILER, Cause.ARCH})
 """What CMake reports far below the line that begins with `CMake Error`."""
 
@@ -69,9 +72,9 @@ def explain(lines: Sequence[str], *, code: int, killed_for_memory: bool = False)
     blocks = _failed_blocks(lines)
     said = [line for block in blocks for line in block.said] or list(lines)
     codes = {code, *(block.code for block in blocks)}
-    cause = cause_of(said, codes, killed_for_memory=killed_for_memory)
+    cause = cause_of(_own_words(said), codes, killed_for_memory=killed_for_memory)
     # with several failed steps, the one that shows the cause is the one to name
-    telling = [block.step for block in blocks if cause_of(block.said, {block.code}) is cause]
+    telling = [block.step for block in blocks if cause_of(_own_words(block.said), {block.code}) is cause]
     return Failure(
         cause=cause,
         step=next(iter(telling or [block.step for block in blocks]), ""),
@@ -84,6 +87,10 @@ def explain_configure(lines: Sequence[str], *, code: int, killed_for_memory: boo
     cause = cause_of(lines, {code}, killed_for_memory=killed_for_memory)
     quotes = quotes_of(lines, cause) if cause in _BURIED else _first_error(lines)
     return Failure(cause=cause, step=CONFIGURE, quotes=quotes)
+
+
+def _own_words(said: Sequence[str]) -> list[str]:
+    return [line for line in said if not _SOURCE.match(line)]
 
 
 def _first_error(lines: Sequence[str]) -> tuple[str, ...]:

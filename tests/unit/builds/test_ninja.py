@@ -1,12 +1,15 @@
 """Ninja's lines: progress parsed, failures explained."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ci.builds.causes import QUOTED_LINES, Cause
-from ci.builds.ninja import Progress, explain, explain_configure, parse_progress
+from ci.builds.ninja import CONFIGURE, Progress, explain, explain_configure, parse_progress
 
+LOGS = Path(__file__).parents[2] / "helpers" / "logs"
 COMPILE = "/usr/bin/ccache /usr/bin/c++ -O3 -Werror=format -c a.cpp"
 
 
@@ -132,3 +135,58 @@ def test_the_first_cmake_error_is_quoted_with_its_sentence() -> None:
 
 def test_a_cmake_that_says_nothing_useful_is_quoted_from_the_end() -> None:
     assert explain_configure(["a", "", "b"], code=1).quotes == ("a", "b")
+
+
+def test_the_container_alone_may_know_that_memory_ran_out() -> None:
+    lines = ["[1/3] Building CUDA object fattn.cu.o", "[2/3] Building CUDA object softmax.cu.o"]
+    assert explain(lines, code=1, killed_for_memory=True).cause is Cause.MEMORY
+    assert explain(lines, code=1, killed_for_memory=False).cause is Cause.SOURCE
+    assert (
+        explain_configure(["-- Detecting CUDA compiler ABI info"], code=1, killed_for_memory=True).cause
+        is Cause.MEMORY
+    )
+
+
+def test_the_step_that_was_killed_is_named_not_the_first_that_failed() -> None:
+    lines = [
+        *("FAILED: [code=1] a.o", COMPILE, "a.c:1: error: no"),
+        *("FAILED: [code=137] fattn.cu.o", COMPILE, "Killed"),
+        *("FAILED: [code=137] mmq.cu.o", COMPILE, "Killed"),
+    ]
+    failure = explain(lines, code=1)
+    assert (failure.cause, failure.step) == (Cause.MEMORY, "fattn.cu.o")
+    assert failure.quotes == ("a.c:1: error: no", "Killed")
+
+
+@pytest.mark.parametrize(
+    "quoted", ['  throw "No space left on device";', '   17 |   throw "out of memory";', "12345 | Killed"]
+)
+def test_words_in_a_quoted_source_line_are_not_the_compilers(quoted: str) -> None:
+    lines = ["FAILED: [code=1] a.o", COMPILE, "a.cpp:17:3: error: expected ';'", quoted]
+    assert explain(lines, code=1).cause is Cause.SOURCE
+
+
+def log(name: str) -> list[str]:
+    """A recorded output of CMake."""
+    return (LOGS / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+
+
+def test_a_host_compiler_that_nvcc_refuses_is_dug_out_with_both_versions() -> None:
+    failure = explain_configure(log("unsupported_host_compiler"), code=1)
+    assert (failure.cause, failure.step) == (Cause.COMPILER, CONFIGURE)
+    assert failure.quotes == (
+        "unsupported GNU version! gcc versions later than 16 are not supported!",
+        "nvcc 13.5, the C++ compiler GNU 17.1.1",
+    )
+
+
+def test_an_architecture_that_nvcc_does_not_know_is_dug_out() -> None:
+    failure = explain_configure(log("unsupported_architecture"), code=1)
+    assert failure.cause is Cause.ARCH
+    assert "    nvcc fatal   : Unsupported gpu architecture 'compute_130'" in failure.quotes
+
+
+def test_a_toolkit_without_the_stub_is_no_fault_of_the_sources() -> None:
+    failure = explain_configure(log("no_stub"), code=1)
+    assert failure.cause is Cause.STUB
+    assert "    CUDA::cuda_driver" in failure.quotes
