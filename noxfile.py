@@ -89,7 +89,7 @@ def build_cpu(session: nox.Session) -> None:
 
 @nox.session(name="build-sm75")
 def build_sm75(session: nox.Session) -> None:
-    """Stock and speed for Turing cards in a container, packed and audited: `-- --lane cu13`; needs a Docker Engine."""
+    """Stock and speed for Turing cards in a container, packed and audited: `-- --lane cu13`; needs an engine."""
     prepare(session)
     tool(session, "invoke", "build", "--target", "sm75", *session.posargs)
 
@@ -124,6 +124,15 @@ def named_files(words: Sequence[str]) -> list[str]:
         named += ["--file", word] if plain else [word]
         value_next = word in ("--file", "--target", "--lane")
     return named
+
+
+@nox.session(name="rebuild-check")
+def rebuild_check(session: nox.Session) -> None:
+    """One more build without any cache against the stored one: `-- cpu|sm75|sm120 [--variant speed] [--files]`."""
+    prepare(session)
+    words = session.posargs
+    named = ["--target", *words] if words and not words[0].startswith("-") else words
+    tool(session, "invoke", "rebuild-check", *named)
 
 
 @nox.session(name="tests-engine")

@@ -13,7 +13,7 @@ from ci.digest import digest_json
 from ci.errors import SpeedforkError, UsageProblem
 from ci.records import find_record, write_record
 from ci.stage import Context, Outcome, Stage, Status
-from ci.stages import build, models, package, parity, rebase, release, sync, throughput
+from ci.stages import archive, audit, build, models, package, parity, rebase, release, sync, throughput
 
 STAGES = (
     sync.STAGE,
@@ -27,6 +27,8 @@ STAGES = (
 )
 UP_TO_BUILD = STAGES[: STAGES.index(build.STAGE) + 1]
 """What has to be done before anything can be run."""
+IN_CONTAINERS = (sync.STAGE, rebase.STAGE, build.STAGE, archive.STAGE, archive.COMPANION, audit.STAGE)
+"""What a target of a lane goes through: no card is needed for it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,6 +66,25 @@ class Built(Model):
     speed_digest: str
 
 
+class Archived(Model):
+    """The archives of a container build: their folder, their names (speed first)."""
+
+    folder: Path
+    archives: tuple[str, ...]
+
+
+class Companion(Model):
+    """The archive of a lane's CUDA libraries."""
+
+    archive: Path
+
+
+class Audited(Model):
+    """What the audit found: one report per archive."""
+
+    reports: tuple[Path, ...]
+
+
 class Proved(Model):
     """A suite's evidence file."""
 

@@ -7,22 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.builds.compiler import check_compiler, find_toolchain, job_count, usable_cpus, usable_memory
+from ci.builds.contained import deadline_of
+from ci.builds.engine import Engine
 from ci.builds.store import load_build
-from ci.builds.target import find_target
+from ci.builds.target import Target, find_target
+from ci.builds.toolchain.image import ensure_toolchain
 from ci.console import Console
 from ci.errors import EXIT_OK, EnvironmentProblem, SpeedforkError, UsageProblem
 from ci.files import exclusive, require_free_space, require_writable
 from ci.home import Home
 from ci.models.lock import load_models, model_named
 from ci.outcome import GateResult, Verdict, combine, exit_code_of
-from ci.pipeline import STAGES, UP_TO_BUILD, Asked, preview, run_pipeline
+from ci.pipeline import IN_CONTAINERS, STAGES, UP_TO_BUILD, Asked, preview, run_pipeline
 from ci.report.words import duration
 from ci.stage import Context, Options, Outcome, Stage, Status
 from ci.stages import models, parity, throughput
 from ci.stages.build import environ_of
 from ci.stages.prove import Suite, run_suite
 from ci.stages.sync import wanted
-from ci.stages.values import Built, Released
+from ci.stages.values import Archived, Built, Released
 
 PROFILES = ("quick", "full")
 NEEDED_BYTES = 4_000_000_000
@@ -37,6 +40,7 @@ class Request:
     onto: str = ""
     profile: str = "quick"
     target: str = "cpu"
+    lane: str = ""
     redo_from: str = ""
     only: str = ""
     jobs: str = ""
@@ -45,7 +49,9 @@ class Request:
     @property
     def options(self) -> Options:
         """The part that stages see."""
-        return Options(onto=self.onto or None, profile=self.profile, target=self.target, jobs=self.jobs)
+        return Options(
+            onto=self.onto or None, profile=self.profile, target=self.target, lane=self.lane, jobs=self.jobs
+        )
 
 
 def run(home: Home, console: Console, request: Request, stages: Sequence[Stage] = STAGES) -> int:
@@ -82,10 +88,9 @@ def preflight(context: Context, request: Request) -> None:
         lambda: check_profile(request.profile),
         lambda: require_writable(context.home.root),
         lambda: job_count(environ_of(request.options), cpus=usable_cpus(), memory=usable_memory()),
-        lambda: find_target(request.target),
         load_models,
         lambda: check_aim(context),
-        try_compiler,
+        lambda: try_compiler(find_target(request.target, lane=request.lane)),
     )
     problems: list[SpeedforkError] = []
     for check in checks:
@@ -101,8 +106,11 @@ def preflight(context: Context, request: Request) -> None:
         raise kind(f"{len(problems)} problems:{listed}", hint="mend them, then run the command again")
 
 
-def try_compiler() -> None:
-    """Compile a line; leaves nothing behind, so a dry run may do it."""
+def try_compiler(target: Target) -> None:
+    """Compile a line, or ask for the engine; leaves nothing behind, so a dry run may do it."""
+    if target.lane:
+        with Engine.connect():
+            return
     with tempfile.TemporaryDirectory() as scratch:
         check_compiler(find_toolchain(os.environ), os.environ, Path(scratch))
 
@@ -137,6 +145,8 @@ def show_outcomes(context: Context) -> None:
     for value in context.values:
         if isinstance(value, Released):
             console.result(f"{value.headline}\n{value.folder}/report.html")
+        elif isinstance(value, Archived):
+            console.result("\n".join(str(value.folder / name) for name in value.archives))
         elif isinstance(value, Built):
             console.result(f"stock: {value.stock}\nspeed: {value.speed}")
     console.document(
@@ -186,8 +196,14 @@ def verdict_of(outcomes: Sequence[Outcome]) -> Verdict | None:
 
 
 def build(home: Home, console: Console, request: Request) -> int:
-    """Stock and speed, and the stages they need."""
-    return run(home, console, request, UP_TO_BUILD)
+    """Stock and speed, and the stages they need; for a target of a lane also their archives, audited."""
+    target = find_target(request.target, lane=request.lane)
+    if target.lane is None:
+        return run(home, console, request, UP_TO_BUILD)
+    deadline_of(environ_of(request.options))
+    with Engine.connect() as engine, exclusive(home.lock):
+        ensure_toolchain(engine, target.lane, home, console)
+    return run(home, console, request, IN_CONTAINERS)
 
 
 def current_builds(home: Home, console: Console, request: Request) -> Built:
