@@ -327,3 +327,17 @@ class StubUnfit(EnvironmentProblem):
         "add the driver's calls named above to `stub` in ci/config/toolchain.toml, then: invoke toolchain, "
         "and the command again"
     )
+
+
+class CardUnread(EnvironmentProblem):
+    """nvidia-smi answers something that we do not know: nobody can say which card there is."""
+
+    exit_code = EXIT_UNPROVEN
+    advice = "run nvidia-smi by hand, mend the driver, then run the command again"
+
+
+class CarryProblem(SpeedforkError):
+    """What was carried to another machine, or came back from it, is not what was prepared: nothing is proven."""
+
+    exit_code = EXIT_UNPROVEN
+    advice = "invoke gpu-check --prepare, then carry the whole folder again"
