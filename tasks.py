@@ -11,7 +11,7 @@ from invoke.tasks import task
 from ci.console import Console
 from ci.errors import EXIT_DEFECT, EXIT_OK, EnvironmentProblem, Interrupted, SpeedforkError, UsageProblem
 from ci.home import Home
-from ci.verbs import pipeline, publish, rebase, rebase_words, series, upstream
+from ci.verbs import pipeline, publish, rebase, rebase_words, rebuild, series, toolchain, upstream
 
 CHECKOUT = Path(__file__).parent
 DISK = "check that SPEEDFORK_HOME is a folder that can be written, then run the command again"
@@ -153,15 +153,22 @@ def fetch_models(c: Invocation, model: list[str], json: bool = False) -> None:
 @task(
     auto_shortflags=False,
     help={
-        "target": "what to build for; cpu is the one known so far",
+        "target": "what to build for: cpu by this machine's compiler; sm75, sm120, sm90 in a container",
+        "lane": "CUDA toolkit of a target that has several: cu13 (the usual one) or cu12",
         "onto": "upstream build to stand on; default: the newest pinned one",
         "jobs": "parallel compilers; default: from cores and memory",
         "json": JSON,
     },
 )
-def build(c: Invocation, target: str = "cpu", onto: str = "", jobs: str = "", json: bool = False) -> None:
-    """Build stock and speed by one recipe; answered from the store when their inputs are known."""
-    asked = pipeline.Request(target=target, onto=onto, jobs=jobs)
+def build(
+    c: Invocation, target: str = "cpu", lane: str = "", onto: str = "", jobs: str = "", json: bool = False
+) -> None:
+    """Build stock and speed by one recipe; answered from the store when their inputs are known.
+
+    Targets of a lane are built in a container, packed into out/builds/ and audited there. KEEP_CONTAINER=1 leaves the
+    container for you to look at; SPEEDFORK_DEADLINE_S and SPEEDFORK_JOBS bound the build.
+    """
+    asked = pipeline.Request(target=target, lane=lane, onto=onto, jobs=jobs)
     edge(c, json, lambda home, console: pipeline.build(home, console, asked))
 
 
@@ -285,3 +292,52 @@ def import_series(
 def export_series(c: Invocation, check: bool = False, json: bool = False) -> None:
     """Write each patch file anew from the commit that git makes of it; --check only compares."""
     edge(c, json, lambda home, console: series.export(home, console, check=check))
+
+
+@task(
+    auto_shortflags=False,
+    help={
+        "lane": "cu13 (CUDA from wheels) or cu12 (CUDA from an nvidia/cuda image)",
+        "base": "a Debian 11 image; default: speedfork/debian:11, else debian:11",
+        "image": "nvidia/cuda:...-devel-...@sha256:..., for a lane that takes CUDA from an image",
+        "dry-run": "say what is there, or what would be made; make nothing",
+        "json": JSON,
+    },
+    name="toolchain",
+)
+def toolchain_(
+    c: Invocation,
+    lane: str = toolchain.DEFAULT_LANE,
+    base: str = "",
+    image: str = "",
+    dry_run: bool = False,
+    json: bool = False,
+) -> None:
+    """The image that CUDA builds run in: made once per lane on any Docker Engine, then found again."""
+    asked = toolchain.Request(lane=lane, base=base, image=image, dry_run=dry_run)
+    edge(c, json, lambda home, console: toolchain.toolchain(home, console, asked))
+
+
+@task(
+    auto_shortflags=False,
+    help={
+        "target": "whose stored builds to compare with: cpu, sm75, sm120, sm90",
+        "lane": "CUDA toolkit of a target that has several: cu13 (the usual one) or cu12",
+        "onto": "upstream build that they stand on; default: the newest pinned one",
+        "variant": "stock or speed; default: both",
+        "jobs": "parallel compilers; default: from cores and memory",
+        "json": JSON,
+    },
+)
+def rebuild_check(
+    c: Invocation,
+    target: str = "cpu",
+    lane: str = "",
+    onto: str = "",
+    variant: str = "",
+    jobs: str = "",
+    json: bool = False,
+) -> None:
+    """Build once more without any cache and compare with the stored build: the last line is identical=yes or no."""
+    asked = rebuild.Request(target=target, lane=lane, onto=onto, variant=variant, jobs=jobs)
+    edge(c, json, lambda home, console: rebuild.rebuild_check(home, console, asked))
