@@ -17,6 +17,7 @@ from ci.outcome import Verdict, combine, exit_code_of
 HEADINGS = ("rule", "verdict", "file", "found", "expected")
 WAIT_S = 900.0
 """Seconds that an audit may wait for another one: both would use one scratch folder."""
+WAITING = "another audit runs on this machine: waiting for its end"
 SHORT = 110
 """Letters of one cell; the details below the table are whole."""
 
@@ -40,9 +41,7 @@ def audit(home: Home, console: Console, files: Sequence[str], target: str = "", 
         raise UsageProblem("no archive to audit", hint="invoke audit --file FILE")
     asked = find_target(target, lane=lane) if target else None
     companions = find_lane(lane) if lane and not target else None
-    with exclusive(
-        home.work / "audit.lock", wait_s=WAIT_S, on_wait=lambda: console.say("another audit runs: waiting")
-    ):
+    with exclusive(home.work / "audit.lock", wait_s=WAIT_S, on_wait=lambda: console.say(WAITING)):
         reports = [_audited(home, console, Path(file), asked, companions) for file in files]
     for report in reports:
         tell(console, report)
