@@ -16,7 +16,7 @@ from pathlib import Path
 from ci.builds.compiler import job_count, usable_memory
 from ci.builds.engine import Box, Ended, Engine, Job
 from ci.builds.faults import error_of
-from ci.builds.harvest import licences
+from ci.builds.licences import write_licences
 from ci.builds.ninja import STATUS, Failure, explain, explain_configure, parse_progress
 from ci.builds.recipe import SOURCE_DATE_EPOCH, Recipe, cmake_arguments
 from ci.builds.request import BuildRequest, key_of
@@ -172,8 +172,8 @@ class Maker:
                 ended = box.follow(lambda line: _show(task, line), deadline_s=self.deadline_s)
             self._check(request.target, ended)
             made = box.fetch(OUT, scratch / "out")
-        files = {path.name: path for path in made.iterdir()}
-        return {**files, **licences(scratch / "src")}, parse_counts(lines_of(ended.lines, COUNTS))
+        write_licences(scratch / "src", made)
+        return {path.name: path for path in made.iterdir()}, parse_counts(lines_of(ended.lines, COUNTS))
 
     def _job(self, target: Target, *, fresh: bool) -> Job:
         volume = f"speedfork-ccache-{self.toolchain.digest[:16]}"

@@ -4,15 +4,14 @@ A library ships as one plain file under its SONAME, the only name that the loade
 """
 
 import re
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ci.builds.compiler import Toolchain
+from ci.builds.licences import write_licences
 from ci.errors import BuildFailed
 from ci.process import run
 
-LICENCE_NAMES = ("LICENSE", "LICENSE.md", "LICENSE.txt", "COPYING")
 _SONAME = re.compile(r"\(SONAME\).*\[([^\]/]+)\]")
 
 
@@ -29,9 +28,7 @@ def harvest(
     for name, origin in binaries.items():
         run((toolchain.strip, "--strip-all", "-o", into / name, origin))
         (into / name).chmod(0o755)
-    for name, origin in licences(source).items():
-        shutil.copyfile(origin, into / name)
-        (into / name).chmod(0o644)
+    write_licences(source, into)
     return {path.name: path for path in sorted(into.iterdir())}
 
 
@@ -57,28 +54,3 @@ def parse_soname(said: str) -> str | None:
     """The SONAME in the output of `readelf --dynamic`, or None."""
     match = _SONAME.search(said)
     return match[1] if match else None
-
-
-def licences(source: Path) -> Mapping[str, Path]:
-    """Licence files of the sources and of what they vendor: final name -> file.
-
-    `LICENSE` is llama.cpp's own; `licenses/LICENSE-x` keeps its name; `vendor/a/b/LICENSE.md` becomes `LICENSE-a-b`.
-
-    Raises:
-        BuildFailed: the sources have no LICENSE.
-    """
-    own = source / "LICENSE"
-    if not own.is_file():
-        raise BuildFailed("the sources have no LICENSE file: nothing of them may be passed on")
-    return {"LICENSE": own, **dict(_collected(source / "licenses")), **dict(_vendored(source / "vendor"))}
-
-
-def _collected(folder: Path) -> Iterator[tuple[str, Path]]:
-    for path in sorted(folder.glob("LICENSE-*")):
-        yield path.name, path
-
-
-def _vendored(folder: Path) -> Iterator[tuple[str, Path]]:
-    for path in sorted(folder.rglob("*")):
-        if path.name in LICENCE_NAMES and path.is_file():
-            yield "-".join(("LICENSE", *path.parent.relative_to(folder).parts)), path

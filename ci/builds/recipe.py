@@ -13,7 +13,7 @@ from ci.builds.target import Target
 from ci.digest import digest_json
 from ci.errors import UsageProblem
 
-RECIPE_VERSION = 2
+RECIPE_VERSION = 3
 """Raise it when the builder does something else with the same arguments (stripping, the list of kept files)."""
 
 SOURCE_DATE_EPOCH = 1_700_000_000

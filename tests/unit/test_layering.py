@@ -31,6 +31,7 @@ ADAPTERS = {
     "ci.builds.elf",
     "ci.builds.elf_sections",
     "ci.builds.harvest",
+    "ci.builds.licences",
     "ci.builds.native",
     "ci.builds.package",
     "ci.builds.request",
