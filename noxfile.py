@@ -73,6 +73,13 @@ def bench_rebase(session: nox.Session) -> None:
     tool(session, "python", "-m", "tests.bench.rebase", *session.posargs)
 
 
+@nox.session(name="bench-arch-size")
+def bench_arch_size(session: nox.Session) -> None:
+    """What code for one card is worth in bytes against upstream's broad list: `-- --lane cu13`, `-- --json FILE`."""
+    prepare(session)
+    tool(session, "python", "-m", "tests.bench.arch_size", *session.posargs)
+
+
 @nox.session
 def pipeline(session: nox.Session) -> None:
     """The main job: sources, rebase, build, parity, throughput, release folder. Options: `-- --help`."""

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ci.builds.arch import check_supported
 from ci.builds.compiler import job_count, usable_memory
 from ci.builds.engine import Box, Ended, Engine, Job
 from ci.builds.faults import error_of
@@ -71,7 +72,7 @@ def build_contained(
     """The build that was asked for, from the store or made now.
 
     Raises:
-        UsageProblem: jobs or deadline are no numbers.
+        UsageProblem: jobs or deadline are no numbers, or the toolkit makes no code for the target's cards.
         SourceTreeProblem: the tree is not in the history.
         BuildFailed: the sources do not configure, compile or link; quotes the errors.
         CompilerKilled: a compiler was killed, or found no memory.
@@ -80,6 +81,7 @@ def build_contained(
         DiskFull: no room.
         Busy: another build for this target runs.
     """
+    check_supported(request.target.archs, toolchain.nvcc_archs)
     key = key_of(request, toolchain.identity)
     found = find(home, key.digest)
     if found:
@@ -214,7 +216,7 @@ class Maker:
         step = last_step(ended.lines)
         said = lines_of(ended.lines, step) if step else ended.lines
         failure: Failure = (
-            explain_configure(said, code=ended.code)
+            explain_configure(said, code=ended.code, killed_for_memory=ended.killed_for_memory)
             if step == CONFIGURE
             else explain(said, code=ended.code or 1, killed_for_memory=ended.killed_for_memory)
         )
