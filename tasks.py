@@ -8,10 +8,11 @@ from pathlib import Path
 from invoke.context import Context as Invocation
 from invoke.tasks import task
 
+from ci.builds.shelf import KEEP
 from ci.console import Console
 from ci.errors import EXIT_DEFECT, EXIT_OK, EnvironmentProblem, Interrupted, SpeedforkError, UsageProblem
 from ci.home import Home
-from ci.verbs import pipeline, publish, rebase, rebase_words, rebuild, series, toolchain, upstream
+from ci.verbs import pipeline, publish, rebase, rebase_words, rebuild, series, store, toolchain, upstream
 
 CHECKOUT = Path(__file__).parent
 DISK = "check that SPEEDFORK_HOME is a folder that can be written, then run the command again"
@@ -341,3 +342,22 @@ def rebuild_check(
     """Build once more without any cache and compare with the stored build: the last line is identical=yes or no."""
     asked = rebuild.Request(target=target, lane=lane, onto=onto, variant=variant, jobs=jobs)
     edge(c, json, lambda home, console: rebuild.rebuild_check(home, console, asked))
+
+
+@task(
+    auto_shortflags=False,
+    help={
+        "prune": "remove damaged builds, old ones that nothing points at, leftovers of killed runs, and caches and "
+        "images of toolchains that no lane uses",
+        "keep": "newest builds of each target and variant that stay in any case",
+        "dry-run": "say what would be removed; remove nothing",
+        "json": JSON,
+    },
+    name="store",
+)
+def store_(
+    c: Invocation, prune: bool = False, keep: str = str(KEEP), dry_run: bool = False, json: bool = False
+) -> None:
+    """Stored builds, compiler caches and toolchain images: how large, how old, who needs them; --prune tidies up."""
+    asked = store.Request(prune=prune, keep=keep, dry_run=dry_run)
+    edge(c, json, lambda home, console: store.store(home, console, asked))

@@ -106,11 +106,19 @@ def _staging_prefix(final: Path) -> str:
     """Start of a staging name: the final name and our process id; leftovers of killed processes go first."""
     final.parent.mkdir(parents=True, exist_ok=True)
     stem = f".{final.name[:80]}."
-    for path in final.parent.glob(f"{glob.escape(stem)}*{PART}"):
-        owner = path.name.removeprefix(stem).partition(".")[0]
-        if owner.isdecimal() and not Path(f"/proc/{owner}").exists():
-            remove_tree(path)
+    for path in leftovers(final.parent, stem):
+        remove_tree(path)
     return f"{stem}{os.getpid()}."
+
+
+def leftovers(folder: Path, stem: str = ".") -> tuple[Path, ...]:
+    """What killed processes left under construction directly in a folder; names begin with `stem`."""
+    found = []
+    for path in sorted(folder.glob(f"{glob.escape(stem)}*{PART}")):
+        owner = path.name.removesuffix(PART).split(".")[-2]  # .<final name>.<process id>.<random letters>.part
+        if owner.isdecimal() and not Path(f"/proc/{owner}").exists():
+            found.append(path)
+    return tuple(found)
 
 
 def remove_tree(path: Path) -> None:

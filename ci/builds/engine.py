@@ -370,6 +370,13 @@ class Engine:
             found = self.client.volumes.list(filters={"label": label})
             return {str(volume.name): dict(volume.attrs.get("Labels") or {}) for volume in found}
 
+    def volume_sizes(self) -> Mapping[str, int]:
+        """Bytes by name of the volumes whose size the engine knows."""
+        with _engine_errors("measuring volumes"):
+            found = self.client.df().get("Volumes") or ()
+        sizes = {str(volume["Name"]): int((volume.get("UsageData") or {}).get("Size", -1)) for volume in found}
+        return {name: size for name, size in sizes.items() if size >= 0}
+
     def remove_volume(self, name: str) -> None:
         """Remove a volume that no container uses."""
         with _engine_errors(f"removing the volume {name}"):

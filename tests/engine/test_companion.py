@@ -1,23 +1,18 @@
 """CUDA's libraries come out of the real toolchain image, under their own terms."""
 
-import os
 from pathlib import Path
 
 from ci.builds.companion import fetch_companions
 from ci.builds.engine import Engine
 from ci.builds.target import find_lane
-from ci.builds.toolchain.image import ensure_toolchain
-from ci.console import Console
-from ci.home import Home
-
-CHECKOUT = Path(__file__).parents[2]
+from ci.builds.toolchain.image import ToolchainImage
 
 
-def test_the_libraries_of_the_lane_and_their_terms_are_fetched(tmp_path: Path) -> None:
+def test_the_libraries_of_the_lane_and_their_terms_are_fetched(
+    engine: Engine, toolchain: ToolchainImage, tmp_path: Path
+) -> None:
     lane = find_lane("cu13")
-    with Engine.connect() as engine:
-        toolchain = ensure_toolchain(engine, lane, Home.find(CHECKOUT, os.environ), Console())
-        made = fetch_companions(engine, toolchain, lane, tmp_path / "lib")
+    made = fetch_companions(engine, toolchain, lane, tmp_path / "lib")
     terms = {"LICENSE-nvidia-cublas", "LICENSE-nvidia-cuda-runtime"}
     assert {path.name for path in made.folder.iterdir()} == {*lane.companions, *terms}
     assert all((made.folder / name).read_bytes()[:4] == b"\x7fELF" for name in lane.companions)
