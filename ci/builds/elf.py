@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -35,6 +36,7 @@ NAMED = 5
 """How many of many are named."""
 PLACES = ("/build", "/home", "/root", "/src", "/tmp")  # noqa: S108 - what to look for, nothing is written there
 """Where compilers work; a user's machine has none of what stands there."""
+WHEEL = "nvidia-cuda-cuobjdump"
 UNIT_SIZE = 24
 """Bytes that one compiled source file has in `.nvFatBinSegment`."""
 DEVICE_SECTIONS = (".nv_fatbin", "__nv_relfatbin", ".nvFatBinSegment")
@@ -61,10 +63,10 @@ def read_elf(path: Path, *, places: Sequence[str] = (), device: bool = True) -> 
         ToolMissing: cuobjdump is not there.
         DeviceCodeUnread: cuobjdump gives no answer.
     """
+    content = path.read_bytes()
     try:
-        with path.open("rb") as stream:
-            return _Reader(ELFFile(stream), path).facts(places, device=device)
-    except (SpeedforkError, OSError):
+        return _Reader(path, content).facts(places, device=device)
+    except SpeedforkError:
         raise
     except Exception as bad:  # a stranger's bytes: the library raises whatever its parser meets
         raise ElfUnreadable(
@@ -75,9 +77,10 @@ def read_elf(path: Path, *, places: Sequence[str] = (), device: bool = True) -> 
 class _Reader:
     """One open file; sections by name, the dynamic table by tag."""
 
-    def __init__(self, elf: ELFFile, path: Path) -> None:
+    def __init__(self, path: Path, content: bytes) -> None:
         self._path = path
-        self._elf = elf
+        self._content = content
+        self._elf = elf = ELFFile(BytesIO(content))
         self._until = time.monotonic() + READ_LIMIT_S
         if not elf["e_shnum"]:
             raise ElfUnreadable(f"{path.name}: no table of sections, so nobody can say what it needs")
@@ -119,7 +122,7 @@ class _Reader:
             position_independent=not fixed,
             stripped=not any(name == ".symtab" or name.startswith(".debug_") for name in self._sections),
             driver_functions=tuple(islice(self._driver_functions(), NAMED)),
-            paths=leaked_paths(self._path.read_bytes(), places),
+            paths=leaked_paths(self._content, places),
             device=self._device() if device else None,
         )
 
@@ -226,13 +229,13 @@ def cuobjdump() -> Path:
     Raises:
         ToolMissing: the wheel is not installed, or not whole.
     """
-    hint = "pip install nvidia-cuda-cuobjdump  # it belongs to the project's own packages"
+    hint = f"pip install {WHEEL}  # it belongs to the project's own packages"
     try:
-        wheel = distribution("nvidia-cuda-cuobjdump")
+        wheel = distribution(WHEEL)
     except PackageNotFoundError as missing:
-        raise ToolMissing("the package nvidia-cuda-cuobjdump is not installed", hint=hint) from missing
+        raise ToolMissing(f"the package {WHEEL} is not installed", hint=hint) from missing
     for file in wheel.files or ():
         path = Path(str(wheel.locate_file(file)))
         if path.name == "cuobjdump" and path.is_file():
             return path
-    raise ToolMissing("the package nvidia-cuda-cuobjdump holds no program cuobjdump", hint=hint)
+    raise ToolMissing(f"the package {WHEEL} holds no program cuobjdump", hint=hint)

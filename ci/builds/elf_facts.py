@@ -102,7 +102,7 @@ def parse_listing(code: int, out: str, err: str, *, units: int, sections: bool) 
         DeviceCodeUnread: silence, or words that we do not know: no answer at all.
     """
     lines, remarks = _filled(out), _filled(err)
-    if code == 255 and not lines and len(remarks) == 1 and remarks[0].endswith(NO_DEVICE_CODE):
+    if not lines and _denies(code, remarks):
         if sections:
             raise ElfUnreadable("it has a section for device code, and cuobjdump finds none in it")
         return DeviceCode()
@@ -114,6 +114,14 @@ def parse_listing(code: int, out: str, err: str, *, units: int, sections: bool) 
         said = " / ".join([*strange, *lines])[:300] or "nothing"
         raise DeviceCodeUnread(f"cuobjdump ended with {code} and said {said!r}, which is no answer")
     return _counted(lines, units)
+
+
+def _denies(code: int, remarks: list[str]) -> bool:
+    """Whether the tool says in so many words that there is no image: of all kinds at once, or of each kind."""
+    if code == 255:
+        return len(remarks) == 1 and remarks[0].endswith(NO_DEVICE_CODE)
+    kinds = {match[1] for line in remarks if (match := _NONE_OF_KIND.fullmatch(line))}
+    return code == 0 and kinds == {"ELF", "PTX"} and len(remarks) == len(kinds)
 
 
 def _filled(said: str) -> list[str]:

@@ -54,9 +54,15 @@ def test_silence_is_an_error(code: int) -> None:
         parsed(code)
 
 
-def test_only_remarks_and_no_image_is_an_error() -> None:
-    with pytest.raises(DeviceCodeUnread):
+def test_a_section_without_any_image_is_no_answer() -> None:
+    with pytest.raises(ElfUnreadable, match="finds none in it"):
         parsed(0, "", NO_PTX + NO_ELF)
+
+
+@pytest.mark.parametrize("err", [NO_PTX, NO_ELF, NO_PTX + NO_PTX, NO_PTX + NO_ELF + NO_ELF])
+def test_half_a_denial_is_none(err: str) -> None:
+    with pytest.raises(DeviceCodeUnread):
+        parsed(0, "", err, sections=False)
 
 
 @pytest.mark.parametrize(
@@ -93,4 +99,4 @@ def test_any_words_are_an_answer_or_one_of_two_errors(code: int, out: str, err: 
         found = parse_listing(code, out, err, units=1, sections=sections)
     except (DeviceCodeUnread, ElfUnreadable):
         return
-    assert found or (code == 255 and not sections)
+    assert found or not sections
