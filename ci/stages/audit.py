@@ -9,8 +9,10 @@ from ci.builds.audit.values import AuditReport
 from ci.builds.bare import use_archive
 from ci.builds.engine import Engine
 from ci.builds.store import Build, load_build
+from ci.builds.target import Lane, Target
 from ci.errors import ArchiveProblem, SpeedforkError
 from ci.files import sha256_file, write_json
+from ci.home import Home
 from ci.models.exact_pair import SMALL, ensure_pair
 from ci.outcome import GateResult, JsonMap, Verdict
 from ci.stage import Context, Stage, StageResult
@@ -46,31 +48,37 @@ def run(context: Context) -> StageResult:
     """Audit all, and start the servers."""
     built, archives = context.value(Built), archives_of(context)
     builds = {"speed": load_build(built.speed), "stock": load_build(built.stock)}
+    target = target_of(context.options)
     gates: list[GateResult] = []
     reports: list[Path] = []
     with context.console.task("audit") as task, Engine.connect() as engine:
         for done, (kind, archive) in enumerate(archives.items()):
             task.update(done, len(archives), archive.name)
-            used = bare_start(context, engine, archive, builds[kind]) if kind in builds else None
-            gates += [used] if used else []
-            version = str(used.evidence.get("version", "")) if used else None
-            report = audited(context, archive, kind, version or None)
+            if kind in builds:
+                gates.append(bare_start(context, engine, archive, builds[kind]))
+                version = str(gates[-1].evidence.get("version", ""))
+                report = judged(context.home, archive, target=target, version=version)
+            else:
+                report = judged(context.home, archive, companions=lane_of(context))
             gates.append(gate_of(kind, report))
             reports.append(archive.parent / f"{archive.name}.audit.json")
             write_json(reports[-1], report.to_json())
     return StageResult(value=Audited(reports=tuple(reports)), gates=tuple(gates), made=tuple(reports))
 
 
-def audited(context: Context, archive: Path, kind: str, version: str | None) -> AuditReport:
+def judged(
+    home: Home, archive: Path, *, target: Target | None = None, companions: Lane | None = None, version: str = ""
+) -> AuditReport:
     """The report on one archive; the checkout and the state directory must not stand in its binaries."""
-    with tempfile.TemporaryDirectory(prefix="audit-", dir=context.home.work) as scratch:
+    home.work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="audit-", dir=home.work) as scratch:
         return audit_archive(
             archive,
-            None if kind == "companion" else target_of(context.options),
-            companions=lane_of(context) if kind == "companion" else None,
+            target,
+            companions=companions,
             scratch=Path(scratch) / "files",
-            places=(str(context.home.root), str(context.home.checkout)),
-            version=version,
+            places=(str(home.root), str(home.checkout)),
+            version=version or None,
         )
 
 

@@ -15,6 +15,8 @@ from ci.models.exact_pair import SMALL, ensure_pair
 from ci.outcome import GateResult, JsonMap, Verdict
 from ci.stage import Context, Stage, StageResult
 from ci.stages import drift
+from ci.stages.audit import AUDITOR, gate_of, judged
+from ci.stages.build import target_of
 from ci.stages.values import Built, Packed, Rebased
 
 FORMAT = 1
@@ -39,6 +41,7 @@ def plan(context: Context) -> JsonMap:
         "speed": built.speed_digest,
         "folder": str(folder_of(context.home, rebased.release)),
         "drift": drift.inputs(context),
+        "auditor": AUDITOR.code_digest(context.home.checkout),
     }
 
 
@@ -61,9 +64,18 @@ def run(context: Context) -> StageResult:
             pack_build(build, folder)
         task.update(2, 3, names[2])
         pack_source(Git(path=context.home.history), rebased.tree, rebased.release, folder)
-    gates = (*proved, *(tried(context.home, folder / archive_name(build), build) for build in (speed, stock)))
+    gates = (*proved, *(gate for build in (speed, stock) for gate in gates_of(context, folder, build)))
     made = tuple(folder / name for name in names)
     return StageResult(value=Packed(folder=folder, archives=names), gates=gates, made=made)
+
+
+def gates_of(context: Context, folder: Path, build: Build) -> tuple[GateResult, GateResult]:
+    """An archive used, and judged."""
+    archive = folder / archive_name(build)
+    used = tried(context.home, archive, build)
+    target = target_of(context.options)
+    report = judged(context.home, archive, target=target, version=str(used.evidence.get("version", "")))
+    return used, gate_of(build.variant, report)
 
 
 def clear_strays(folder: Path, *, keep: tuple[str, ...]) -> None:
@@ -105,4 +117,4 @@ def completed(home: Home, folder: Path, build: Build, scratch: Path) -> int:
     return len(reply.tokens)
 
 
-STAGE = Stage(name="package", about="archives, unpacked and tried", value=Packed, plan=plan, run=run)
+STAGE = Stage(name="package", about="archives, unpacked, tried and audited", value=Packed, plan=plan, run=run)

@@ -65,7 +65,13 @@ def test_with_the_proof_the_release_names_the_drift(made: Context) -> None:
     assert manifest.measured.drift == (OPEN, CLOSED)
     packed = manifest.measured.suite("package")
     assert packed is not None
-    assert [gate.gate for gate in packed.gates] == ["drift", "archive-speed", "archive-stock"]
+    assert [gate.gate for gate in packed.gates] == [
+        "drift",
+        "archive-speed",
+        "audit-speed",
+        "archive-stock",
+        "audit-stock",
+    ]
     assert find_record(package.STAGE, proved) is not None
     assert find_record(package.STAGE, drifting(made, Verdict.UNPROVEN, OPEN, CLOSED)) is None
 
@@ -73,7 +79,12 @@ def test_with_the_proof_the_release_names_the_drift(made: Context) -> None:
 @pytest.mark.parametrize("entries", [(), (CLOSED,)])
 def test_without_open_drift_parity_may_be_unproven(made: Context, entries: tuple[DriftEntry, ...]) -> None:
     context = run_pipeline((package.STAGE,), drifting(made, Verdict.UNPROVEN, *entries))
-    assert [gate.gate for gate in context.outcomes[-1].gates] == ["archive-speed", "archive-stock"]
+    assert [gate.gate for gate in context.outcomes[-1].gates] == [
+        "archive-speed",
+        "audit-speed",
+        "archive-stock",
+        "audit-stock",
+    ]
 
 
 @pytest.fixture
