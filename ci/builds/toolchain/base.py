@@ -70,25 +70,22 @@ def named_image(engine: Engine, reference: str, *, option: str) -> Image:
     return engine.pull(reference)
 
 
-def cuda_image(engine: Engine, lane: Lane, reference: str) -> Image | None:
-    """The image that brings CUDA; None for a lane made of wheels.
+def check_cuda_reference(lane: Lane, reference: str) -> None:
+    """An image that is to bring CUDA must fit the lane, and be named by digest.
 
     Raises:
-        UsageProblem: none was named where one is needed, or one where none is; no digest; no such image.
-        EngineProblem: the registry does not have it, or does not answer.
+        UsageProblem: none was named where one is needed, one where none is, or one without a digest.
     """
-    example = f"invoke toolchain --lane {lane.name} --image nvidia/cuda:TAG-devel-ubuntu22.04@sha256:DIGEST"
     if lane.toolchain != "image":
         if reference:
-            raise UsageProblem(
-                f"lane {lane.name} takes CUDA from wheels", hint=f"invoke toolchain --lane {lane.name}"
-            )
-        return None
-    if not reference:
-        raise UsageProblem(f"lane {lane.name} takes CUDA from an image, and none was named", hint=example)
-    if not _PINNED.fullmatch(reference):
-        raise UsageProblem(f"--image {reference}: a tag can move, so a digest is needed", hint=example)
-    return named_image(engine, reference, option="--image")
+            words = f"lane {lane.name} takes CUDA from wheels, not from {reference}"
+            raise UsageProblem(words, hint=f"invoke toolchain --lane {lane.name}")
+    elif not _PINNED.fullmatch(reference):
+        words = f"--image {reference}: a name can move on to another image, a digest cannot"
+        raise UsageProblem(
+            words if reference else f"lane {lane.name} takes CUDA from an image, and none was named",
+            hint=f"invoke toolchain --lane {lane.name} --image nvidia/cuda:VERSION-devel-SYSTEM@sha256:DIGEST",
+        )
 
 
 def _usual(engine: Engine) -> Image:

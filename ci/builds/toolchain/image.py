@@ -1,17 +1,19 @@
 """The toolchain image of a lane: found by its labels, or made, measured and labelled."""
 
+import contextlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ci.builds.engine import Engine, Image, Job
 from ci.builds.target import Lane
 from ci.builds.toolchain.assemble import LAYOUT, fetch_wheels, write_context, write_label_context
-from ci.builds.toolchain.base import PACKAGES, Base, cuda_image, find_base, name_of, named_image
+from ci.builds.toolchain.base import PACKAGES, Base, check_cuda_reference, find_base, name_of, named_image
 from ci.builds.toolchain.lock import Parts, load_parts
 from ci.builds.toolchain.probe import Probed, parse_probe
 from ci.console import Console, Task
-from ci.digest import digest_json
+from ci.digest import digest_json, sha256_bytes
 from ci.errors import EngineProblem
 from ci.home import Home
 from ci.template import render_template
@@ -84,6 +86,8 @@ def ensure_toolchain(
         IndexUnreachable, DigestMismatch: a wheel cannot be had.
         EngineProblem, DiskFull: the engine cannot build it.
     """
+    if image:
+        check_cuda_reference(lane, image)
     found = find_toolchain_image(engine, lane)
     if found and _is_on(engine, found.base, base, "--base") and _is_on(engine, found.cuda_from, image, "--image"):
         return found
@@ -136,28 +140,48 @@ def _read(image: Image, lane: Lane, inputs: str) -> ToolchainImage | None:
 
 def _make(engine: Engine, lane: Lane, home: Home, console: Console, *, base: str, image: str) -> ToolchainImage:
     """Build without labels, look at what came out, label that: an image under our tag is always a measured one."""
-    parts, owner = load_parts(lane), f"toolchain:{lane.name}"
-    cuda = cuda_image(engine, lane, image)
-    with console.task("looking at the base image"):
+    check_cuda_reference(lane, image)
+    parts, owner = load_parts(lane), f"toolchain:{sha256_bytes(str(home.root).encode())[:16]}:{lane.name}"
+    engine.remove_orphans(owner)
+    with console.task("the images that the toolchain stands on"):
+        cuda = named_image(engine, image, option="--image") if image else None
         ground = find_base(engine, base, owner)
     wheels = fetch_wheels(home, parts, console)
-    context = home.work / f"toolchain-{lane.name}.tar"
-    tag = image_tag(lane.name)
-    try:
-        with console.task(f"toolchain image {tag}") as task:
-            write_context(context, _dockerfile(parts, ground, cuda), parts, wheels)
-            raw = _build(engine, context, f"{tag}-unmeasured", {}, task, network=bool(ground.lacks))
-            task.update(0, None, "its digest")
-            labels = _labels(lane, _inputs(parts), ground, cuda, _probe(engine, raw, owner))
-            write_label_context(context, raw.id)
-            made = _build(engine, context, tag, labels, task, network=False)
-    finally:
-        context.unlink(missing_ok=True)
-    engine.remove_image(f"{tag}-unmeasured")
+    context, tag = home.work / f"toolchain-{lane.name}.tar", image_tag(lane.name)
+    with (
+        console.task(f"toolchain image {tag}") as task,
+        _own_file(context),
+        _own_tag(engine, f"{tag}-raw") as raw_tag,
+    ):
+        task.update(0, None, "packing the wheels")
+        write_context(context, _dockerfile(parts, ground, cuda), parts, wheels)
+        raw = _build(engine, context, raw_tag, {}, task, network=bool(ground.lacks))
+        task.update(0, None, "its digest")
+        labels = _labels(lane, _inputs(parts), ground, cuda, _probe(engine, raw, owner))
+        write_label_context(context, raw.id)
+        made = _build(engine, context, tag, labels, task, network=False)
     found = _read(made, lane, labels[f"{LABEL}.inputs"])
     if found is None:
         raise EngineProblem(f"the engine built {tag}, but its labels are not those that were asked for")
     return found
+
+
+@contextlib.contextmanager
+def _own_file(path: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _own_tag(engine: Engine, tag: str) -> Iterator[str]:
+    """A name for the time of the block; what nothing else names or stands on goes with it."""
+    try:
+        yield tag
+    finally:
+        if engine.image(tag):
+            engine.remove_image(tag)
 
 
 def _dockerfile(parts: Parts, base: Base, cuda: Image | None) -> str:

@@ -9,6 +9,7 @@ from ci.config import CONFIG_DIR, Field, Model, Sha256, load_toml
 from ci.errors import ConfigProblem
 
 TOOLCHAIN_FILE = CONFIG_DIR / "toolchain.toml"
+EDIT_LOCK = f"edit {TOOLCHAIN_FILE}"
 
 Place = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+-]*(/[A-Za-z0-9_][A-Za-z0-9._+-]*)*/?$")]
 """A path below /opt, or the part of a wheel's names that it stands for; a folder ends with a slash."""
