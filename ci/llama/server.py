@@ -34,6 +34,7 @@ DEGRADED = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers")
+NO_DEVICE = "no usable GPU found"
 
 
 def free_port() -> int:
@@ -66,7 +67,9 @@ class LlamaServer:
     @property
     def degraded(self) -> tuple[str, ...]:
         """Log lines saying that the server runs something smaller than asked; empty when it does as asked."""
-        return degraded_lines(self.log_path.read_text("utf-8", "replace"), gpu_layers=self.scenario.gpu_layers)
+        models = 1 if self.scenario.draft is None else 2
+        log = self.log_path.read_text("utf-8", "replace")
+        return degraded_lines(log, gpu_layers=self.scenario.device.layers, models=models)
 
     @property
     def build_info(self) -> str:
@@ -126,10 +129,11 @@ class LlamaServer:
             ServerUnlike: slots or context are not those asked for.
         """
         _require_files(build, scenario)
+        extra = {**scenario.device.env, **(env or {})}
         log_dir.mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack:
             child, client, port = _started(
-                stack, build, scenario, log_dir, scrubbed_env(extra=env), deadline_s, pick_port
+                stack, build, scenario, log_dir, scrubbed_env(extra=extra), deadline_s, pick_port
             )
             props = client.props()
             require_ours(props, scenario, alias=str(client.model), expect_build=expect_build)
@@ -249,14 +253,21 @@ def names_build(build_info: str, label: str) -> bool:
     return build_info == f"{label.partition('-')[0]}-{label}"
 
 
-def degraded_lines(log: str, *, gpu_layers: int) -> tuple[str, ...]:
+def degraded_lines(log: str, *, gpu_layers: int, models: int = 1) -> tuple[str, ...]:
     """Lines of a server log which say that context, layers or speculation are less than asked.
 
     Args:
         log: the log so far.
-        gpu_layers: layers asked for on the device.
+        gpu_layers: layers asked for on the device; a log that does not say how many are there is less than asked.
+        models: how many models were loaded: each says its layers.
     """
-    return tuple(line for line in log.splitlines() if DEGRADED.search(line) or _fewer_layers(line, gpu_layers))
+    lines = log.splitlines()
+    found = [line for line in lines if DEGRADED.search(line) or _fewer_layers(line, gpu_layers)]
+    if not gpu_layers:
+        return tuple(found)
+    said = sum(OFFLOADED.search(line) is not None for line in lines)
+    silent = f"{said} of {models} models say how many of their layers are on the device"
+    return (*found, *(line for line in lines if NO_DEVICE in line), *([silent] if said < models else []))
 
 
 def _fewer_layers(line: str, gpu_layers: int) -> bool:

@@ -6,7 +6,7 @@ threads, caches, memory fitting) is always said explicitly: a default of upstrea
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from ci.config import CONFIG_DIR, Field, Model, load_toml
 from ci.errors import ConfigProblem, UsageProblem
@@ -16,7 +16,30 @@ SERVER_PROGRAM = "llama-server"
 LOOPBACK = "127.0.0.1"
 CTX_STEP = 256  # llama.cpp pads a slot's context to multiples of this; another value would come back changed
 NEEDS_DRAFT = ("draft-simple", "draft-eagle3", "draft-dflash", "draft-dspark")
+ALL_LAYERS = 999  # llama.cpp takes fewer where a model has fewer
+SAYS_LAYERS = 4  # verbosity from which the server says how many layers are on a device
 DRAFTLESS = ("draft-mtp", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """Where a server computes: on the processor alone unless told otherwise.
+
+    Attributes:
+        layers: layers of each model on the card; ALL_LAYERS for whatever it has.
+        libraries: folders of the toolkit's libraries that do not stand beside the programs.
+    """
+
+    layers: int = 0
+    libraries: tuple[Path, ...] = ()
+
+    @property
+    def env(self) -> dict[str, str]:
+        """Variables for programs that use the card."""
+        return {"LD_LIBRARY_PATH": ":".join(str(folder) for folder in self.libraries)} if self.libraries else {}
+
+
+PROCESSOR = Device()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +57,7 @@ class Scenario:
         threads: threads of target and draft.
         ctx: context of **one** slot, tokens, a multiple of 256.
         slots: parallel sequences.
-        gpu_layers: layers on the device; 0 on a CPU build.
+        device: where it computes.
     """
 
     name: str
@@ -47,7 +70,7 @@ class Scenario:
     threads: int = 1
     ctx: int = 2048
     slots: int = 1
-    gpu_layers: int = 0
+    device: Device = PROCESSOR
 
     def __post_init__(self) -> None:
         """Refuse combinations that the server would take and then run something else.
@@ -94,7 +117,7 @@ def server_argv(scenario: Scenario, build_dir: Path, port: int, *, alias: str = 
         str(build_dir / SERVER_PROGRAM),
         *("--model", str(scenario.model), "--alias", alias),
         *("--host", LOOPBACK, "--port", str(port)),
-        *("--gpu-layers", str(scenario.gpu_layers), "--fit", "off"),
+        *_device_flags(scenario.device),
         *("--parallel", str(scenario.slots), "--ctx-size", str(total_ctx), "--no-kv-unified"),
         *("--threads", str(scenario.threads), "--threads-batch", str(scenario.threads)),
         *("--cache-ram", "0", "--no-context-shift", "--no-ui", "--offline"),
@@ -103,13 +126,20 @@ def server_argv(scenario: Scenario, build_dir: Path, port: int, *, alias: str = 
     )
 
 
+def _device_flags(device: Device) -> tuple[str, ...]:
+    """Layers are always said, and how many there are is always told when there should be some."""
+    told = ("--verbosity", str(SAYS_LAYERS)) if device.layers else ()
+    return ("--gpu-layers", str(device.layers), "--fit", "off", *told)
+
+
 def _spec_flags(scenario: Scenario) -> tuple[str, ...]:
     if scenario.spec_type is None:
         return ()
     words: tuple[str, ...] = ("--spec-type", scenario.spec_type)
     if scenario.draft is not None:
         words += ("--spec-draft-model", str(scenario.draft), "--spec-draft-threads", str(scenario.threads))
-        words += ("--spec-draft-threads-batch", str(scenario.threads), "--spec-draft-ngl", str(scenario.gpu_layers))
+        words += ("--spec-draft-threads-batch", str(scenario.threads))
+        words += ("--spec-draft-ngl", str(scenario.device.layers))
     if scenario.n_max is not None:
         option = "--spec-ngram-mod-n-max" if scenario.spec_type == "ngram-mod" else "--spec-draft-n-max"
         words += (option, str(scenario.n_max))
@@ -144,8 +174,12 @@ class Plan(Model):
     """Ids of patches whose code runs here: their switches are measured in this scenario."""
     why: str
 
-    def scenario(self, name: str, target: Path, draft: Path | None) -> Scenario:
-        """Bind the plan to files; `draft` is used only if the speculation type needs one."""
+    def on(self, device: Device) -> Self:
+        """The plan as it is measured on a device: CPU time does not see a card's work, the server's clock does."""
+        return self.model_copy(update={"clock": "server"}) if device.layers else self
+
+    def scenario(self, name: str, target: Path, draft: Path | None, device: Device = PROCESSOR) -> Scenario:
+        """Bind the plan to files and a device; `draft` is used only if the speculation type needs one."""
         return Scenario(
             name=name,
             model=target,
@@ -156,6 +190,7 @@ class Plan(Model):
             flags=self.flags,
             threads=self.threads,
             ctx=self.ctx,
+            device=device,
         )
 
 

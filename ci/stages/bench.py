@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ci.builds.store import Build
 from ci.home import Home
 from ci.llama.server import LlamaServer
-from ci.llama.spec import Plan, Scenario, plans_exercising
+from ci.llama.spec import PROCESSOR, Device, Plan, Scenario, plans_exercising
 from ci.models.exact_pair import PAIRS, ensure_pair
 from ci.models.fetch import ensure_model
 from ci.throughput.pairing import Prompt, id_prompts, text_prompts
@@ -27,7 +27,7 @@ class Material:
     prompts: tuple[Prompt, ...]
 
 
-def material(home: Home, name: str, plan: Plan, *, pairs: int) -> Material:
+def material(home: Home, name: str, plan: Plan, *, pairs: int, device: Device = PROCESSOR) -> Material:
     """Fetch or generate the model of a plan and draw its prompts.
 
     Raises:
@@ -35,10 +35,10 @@ def material(home: Home, name: str, plan: Plan, *, pairs: int) -> Material:
     """
     if plan.pair is None:
         model = ensure_model(home, str(plan.model))
-        return Material(scenario=plan.scenario(name, model, None), prompts=text_prompts(pairs, seed=SEED))
+        return Material(scenario=plan.scenario(name, model, None, device), prompts=text_prompts(pairs, seed=SEED))
     pair = ensure_pair(home, PAIRS[plan.pair])
     prompts = id_prompts(pairs, first=pair.spec.first, states=pair.spec.n_state, seed=SEED)
-    return Material(scenario=plan.scenario(name, pair.target, pair.draft), prompts=prompts)
+    return Material(scenario=plan.scenario(name, pair.target, pair.draft, device), prompts=prompts)
 
 
 def starter(home: Home) -> Starter:

@@ -12,6 +12,7 @@ from ci.digest import digest_json
 from ci.errors import ConfigProblem
 from ci.files import sha256_file
 from ci.home import Home
+from ci.llama.spec import PROCESSOR, Device
 from ci.outcome import GateResult, JsonMap, Verdict
 from ci.process import run, scrubbed_env
 from ci.release.document import load_evidence
@@ -95,19 +96,31 @@ def suite_stage(suite: Suite, about: str, kind: type[Proved], *, more: Callable[
 
 
 def run_suite(
-    suite: Suite, *, home: Home, console: Console, stock: Path, speed: Path, profile: str, evidence: Path
+    suite: Suite,
+    *,
+    home: Home,
+    console: Console,
+    stock: Path,
+    speed: Path,
+    profile: str,
+    evidence: Path,
+    device: Device = PROCESSOR,
+    seconds: float | None = None,
 ) -> tuple[GateResult, ...]:
-    """Run the suite; its verdicts, or UNPROVEN where it left none."""
+    """Run the suite; its verdicts, or UNPROVEN where it left none. Cut off after `seconds`, what had ended counts."""
     evidence.unlink(missing_ok=True)
     argv = (
         *(sys.executable, "-m", "pytest", suite.folder, "-v", "--no-header", "-p", "no:cacheprovider"),
         *("--benchmark-disable-gc", "--color=no", "--timeout=0"),
         *("--stock", stock, "--speed", speed, "--profile", profile, "--home", home.root, "--evidence", evidence),
+        *("--gpu-layers", str(device.layers)),
+        *(word for folder in device.libraries for word in ("--libraries", folder)),
         *(("--benchmark-json", evidence.with_suffix(".benchmark.json")) if suite.name == "throughput" else ()),
     )
     log = home.work / "logs" / f"{suite.name}.log"
     with console.task(suite.name) as task:
-        done = run(argv, cwd=home.checkout, env=scrubbed_env(), ok_codes=ANY_CODE, on_line=_Counter(task).line)
+        count = _Counter(task).line
+        done = run(argv, cwd=home.checkout, env=scrubbed_env(), ok_codes=ANY_CODE, timeout=seconds, on_line=count)
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(done.stdout)
     console.say(f"  {suite.name}: exit code {done.code}, log {log}")

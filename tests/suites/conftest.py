@@ -14,6 +14,7 @@ import pytest
 from ci.builds.store import Build, load_build
 from ci.files import write_json
 from ci.home import Home
+from ci.llama.spec import Device
 from ci.outcome import GateResult, JsonValue, Verdict
 from tests.suites.evidence import Builds, Evidence
 
@@ -33,6 +34,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--speed", type=Path, help="folder of the speed build")
     group.addoption("--profile", choices=PROFILES, default="quick", help="how much to run")
     group.addoption("--home", type=Path, help="state directory (models, server logs); as SPEEDFORK_HOME when omitted")
+    group.addoption("--gpu-layers", type=int, default=0, help="layers on the card; default: the processor alone")
+    group.addoption("--libraries", type=Path, action="append", default=[], help="folder of the toolkit's libraries")
     group.addoption("--evidence", type=Path, help="JSON file for verdicts and figures")
 
 
@@ -52,6 +55,14 @@ def pytest_runtest_makereport(
     return report
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Write the evidence after each test: a session that is cut off leaves what it had found out."""
+    result = yield
+    write_evidence(item.session)
+    return result
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
     """Write the evidence before any other plugin can fail at the end of the session."""
@@ -67,9 +78,6 @@ def write_evidence(session: pytest.Session) -> None:
         return
     evidence = session.config.stash[EVIDENCE]
     items = list(getattr(session, "items", []))
-    for item in items:
-        if not evidence.of(item.nodeid):
-            evidence.unproven(item, "the test ended without a verdict")
     write_json(
         path,
         {
@@ -77,7 +85,7 @@ def write_evidence(session: pytest.Session) -> None:
             "profile": session.config.getoption("--profile"),
             "stock": side(evidence.stock),
             "speed": side(evidence.speed),
-            "gates": [result.to_json() for results in evidence.gates.values() for result in results],
+            "gates": [result.to_json() for item in items for result in evidence.verdicts(item)],
             "figures": evidence.figures,
         },
     )
@@ -94,6 +102,13 @@ def side(build: Build | None) -> dict[str, str] | None:
 @pytest.fixture(scope="session")
 def profile(pytestconfig: pytest.Config) -> str:
     return str(pytestconfig.getoption("--profile"))
+
+
+@pytest.fixture(scope="session")
+def device(pytestconfig: pytest.Config) -> Device:
+    """Where the servers compute."""
+    libraries = tuple(folder.resolve() for folder in pytestconfig.getoption("--libraries"))
+    return Device(layers=int(pytestconfig.getoption("--gpu-layers")), libraries=libraries)
 
 
 @pytest.fixture(scope="session")

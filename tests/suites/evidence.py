@@ -21,9 +21,16 @@ class Evidence:
         return self.gates.setdefault(node_id, [])
 
     def unproven(self, item: pytest.Item, reason: str) -> None:
-        gate = item.name.removeprefix("test_").replace("_", "-")
-        result = GateResult(gate=gate, verdict=Verdict.UNPROVEN, reason=reason)
-        self.of(item.nodeid).append(result)
+        self.of(item.nodeid).append(without_verdict(item, reason))
+
+    def verdicts(self, item: pytest.Item) -> list[GateResult]:
+        """What a test found out; one that has not ended, or ended without a verdict, is UNPROVEN."""
+        return self.of(item.nodeid) or [without_verdict(item, "the test ended without a verdict")]
+
+
+def without_verdict(item: pytest.Item, reason: str) -> GateResult:
+    gate = item.name.removeprefix("test_").replace("_", "-")
+    return GateResult(gate=gate, verdict=Verdict.UNPROVEN, reason=reason)
 
 
 @dataclass(frozen=True, kw_only=True)

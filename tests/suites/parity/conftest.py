@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ci.home import Home
-from ci.llama.spec import Scenario
+from ci.llama.spec import Device, Scenario
 from ci.models.fetch import ensure_model
 from ci.parity.policy import CTX, NGRAM_FLAGS, NGRAM_N_MAX, PROFILES, THREADS, Profile
 from ci.parity.prompts import all_prompts
@@ -36,9 +36,9 @@ def bench(log_dir: Path) -> Iterator[Bench]:
 
 
 @pytest.fixture(scope="session")
-def real_model(home: Home, builds: Builds, amounts: Profile, bench: Bench) -> RealModel:
+def real_model(home: Home, builds: Builds, amounts: Profile, bench: Bench, device: Device) -> RealModel:
     model = ensure_model(home, MODEL)
-    plain = Scenario(name="real-plain", model=model, threads=THREADS, ctx=CTX)
+    plain = Scenario(name="real-plain", model=model, threads=THREADS, ctx=CTX, device=device)
     ngram = Scenario(
         name="real-ngram-mod",
         model=model,
@@ -47,6 +47,7 @@ def real_model(home: Home, builds: Builds, amounts: Profile, bench: Bench) -> Re
         spec_type="ngram-mod",
         n_max=NGRAM_N_MAX,
         flags=NGRAM_FLAGS,
+        device=device,
     )
     prompts, n = all_prompts()[: amounts.prompts], amounts.n_predict
     return RealModel(
@@ -60,5 +61,5 @@ def real_model(home: Home, builds: Builds, amounts: Profile, bench: Bench) -> Re
 
 
 @pytest.fixture(scope="session")
-def pairs(home: Home, builds: Builds, amounts: Profile, bench: Bench) -> Pairs:
-    return Pairs(home=home, builds=builds, amounts=amounts, bench=bench)
+def pairs(home: Home, builds: Builds, amounts: Profile, bench: Bench, device: Device) -> Pairs:
+    return Pairs(home=home, builds=builds, amounts=amounts, bench=bench, device=device)

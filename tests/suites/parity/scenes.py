@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ci.builds.store import Build
 from ci.home import Home
-from ci.llama.spec import Scenario
+from ci.llama.spec import Device, Scenario
 from ci.models.exact_pair import PAIRS, Pair, ensure_pair
 from ci.parity.policy import (
     CTX,
@@ -50,6 +50,7 @@ class Pairs:
     builds: Builds
     amounts: Profile
     bench: Bench
+    device: Device
     done: dict[tuple[str, str, str], "Future[Arm]"] = field(default_factory=dict)
 
     def pair(self, name: str) -> Pair:
@@ -76,7 +77,7 @@ class Pairs:
         pair = self.pair(name)
         shown = f"{name.lower()}-{mode}"
         if mode == "plain":
-            return Scenario(name=shown, model=pair.target, threads=THREADS, ctx=CTX)
+            return Scenario(name=shown, model=pair.target, threads=THREADS, ctx=CTX, device=self.device)
         draft = pair.simple if mode == "draft-simple" else pair.draft
         return Scenario(
             name=shown,
@@ -87,4 +88,5 @@ class Pairs:
             spec_type=mode.removesuffix(P_MIN_SUFFIX),
             n_max=PAIR_N_MAX,
             p_min=p_min_of(mode) or None,
+            device=self.device,
         )

@@ -12,7 +12,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from ci.builds.store import Build
 from ci.home import Home
-from ci.llama.spec import Plan, plans_for
+from ci.llama.spec import Device, Plan, plans_for
 from ci.machine import fingerprint
 from ci.outcome import GateResult, JsonValue
 from ci.stages.bench import SEED, material, starter
@@ -46,12 +46,14 @@ def side(name: str, build: Build) -> Side:
     return Side(name=name, build=build.path, digest=build.digest, label=build.label, making=build.making)
 
 
-def measured(home: Home, name: str, plan: Plan, sides: tuple[Side, Side], profile: str) -> Measured:
+def measured(
+    home: Home, name: str, plan: Plan, sides: tuple[Side, Side], profile: str, device: Device
+) -> Measured:
     policy = POLICIES[profile]
     refusal = not_comparable(*sides)
     if refusal:  # before any model is fetched
         return refused(name, plan.claims, sides, policy, plan.clock, refusal)
-    used = material(home, name, plan, pairs=policy.looks[-1].pairs)
+    used = material(home, name, plan, pairs=policy.looks[-1].pairs, device=device)
     return measure(used.scenario, plan, *sides, start=starter(home), prompts=used.prompts, policy=policy, seed=SEED)
 
 
@@ -62,6 +64,7 @@ def test_scenario(
     sides: tuple[Side, Side],
     home: Home,
     profile: str,
+    device: Device,
     benchmark: BenchmarkFixture,
     figures: dict[str, JsonValue],
     gates: list[GateResult],
@@ -71,7 +74,7 @@ def test_scenario(
 
     The one round that pytest-benchmark times itself is the whole measurement, servers' starts included.
     """
-    run = functools.partial(measured, home, name, plan, sides, profile)
+    run = functools.partial(measured, home, name, plan.on(device), sides, profile, device)
     collect: Callable[..., Measured] = benchmark.pedantic  # pytest-benchmark has no types
     result = collect(run, rounds=1, iterations=1)
     figures["machine"] = fingerprint()

@@ -86,11 +86,11 @@ LESS = [
     "W impl: requested draft size (n_max=15, n_min=0) exceeds the trained block size 8 -- clamping to 8",
     "ggml_backend: CUDA error: out of memory",
     "I load_tensors: offloaded 20/33 layers to GPU",
+    "warning: no usable GPU found, --gpu-layers option will be ignored",
 ]
 AS_ASKED = [
     "I srv  load_model: initializing, n_slots = 1, n_ctx_slot = 2048, kv_unified = 'false'",
     "W srv  init: --cache-idle-slots requires --cache-ram, disabling",
-    "warning: no usable GPU found, --gpu-layers option will be ignored",
     "I slot print_timing: id  0 | task 0 | draft acceptance = 1.00000 (    6 accepted /     6 generated)",
     "I load_tensors: offloaded 33/33 layers to GPU",
 ]
@@ -107,3 +107,21 @@ def test_a_log_of_a_server_that_does_as_asked() -> None:
 
 def test_no_layers_asked_for_means_none_missing() -> None:
     assert degraded_lines("load_tensors: offloaded 0/33 layers to GPU", gpu_layers=0) == ()
+    assert degraded_lines("warning: no usable GPU found, --gpu-layers option will be ignored", gpu_layers=0) == ()
+
+
+def test_a_server_that_says_nothing_of_its_layers_is_less_than_asked() -> None:
+    assert degraded_lines("I srv  llama_server: model loaded", gpu_layers=999) == (
+        "0 of 1 models say how many of their layers are on the device",
+    )
+
+
+def test_a_draft_that_says_nothing_of_its_layers_is_less_than_asked() -> None:
+    found = degraded_lines("\n".join(AS_ASKED), gpu_layers=999, models=2)
+    assert found == ("1 of 2 models say how many of their layers are on the device",)
+    assert degraded_lines("\n".join([*AS_ASKED, AS_ASKED[-1]]), gpu_layers=999, models=2) == ()
+
+
+def test_layers_left_on_the_processor_are_missing_when_all_are_asked_for() -> None:
+    line = "load_tensors: offloaded 0/31 layers to GPU"
+    assert degraded_lines(line, gpu_layers=999) == (line,)
