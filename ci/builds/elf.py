@@ -16,7 +16,7 @@ from typing import TypeVar
 from elftools.elf.dynamic import DynamicSegment, DynamicTag
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection, GNUVerSymSection
-from elftools.elf.sections import Section, Symbol, SymbolTableSection
+from elftools.elf.sections import Symbol, SymbolTableSection
 from elftools.elf.segments import InterpSegment
 
 from ci.builds.elf_facts import DeviceCode, ElfFacts, Relro, SymbolVersion, parse_listing
@@ -24,7 +24,6 @@ from ci.errors import CommandFailed, ElfUnreadable, SpeedforkError, ToolMissing
 from ci.process import run
 
 T = TypeVar("T")
-S = TypeVar("S", bound=Section)
 
 MAGIC = b"\x7fELF"
 READ_LIMIT_S = 120.0
@@ -32,14 +31,17 @@ TOOL_LIMIT_S = 300.0
 """Seconds for one file: libcublasLt, the largest that ships, takes a few."""
 TABLE_LIMIT = 1_000_000
 """Entries of one table; libllama-common has some ten thousand symbols."""
+VERSION_LIMIT = 10_000
+"""Symbol versions of one file: their tables say themselves where they go on, so a bent one has no end."""
 NAMED = 5
 """How many of many are named."""
 PLACES = ("/build", "/home", "/root", "/src", "/tmp")  # noqa: S108 - what to look for, nothing is written there
 """Where compilers work; a user's machine has none of what stands there."""
 WHEEL = "nvidia-cuda-cuobjdump"
 UNIT_SIZE = 24
-"""Bytes that one compiled source file has in `.nvFatBinSegment`."""
-DEVICE_SECTIONS = (".nv_fatbin", "__nv_relfatbin", ".nvFatBinSegment")
+"""Bytes that one compiled source file has in `UNITS_SECTION`."""
+UNITS_SECTION = ".nvFatBinSegment"
+DEVICE_SECTIONS = (".nv_fatbin", "__nv_relfatbin", UNITS_SECTION)
 _DRIVER_FUNCTION = re.compile(r"cu[A-Z][A-Za-z0-9_]*")
 _DF_TEXTREL, _DF_BIND_NOW, _DF_1_NOW, _DF_1_PIE = 0x4, 0x8, 0x1, 0x08000000
 
@@ -75,7 +77,7 @@ def read_elf(path: Path, *, places: Sequence[str] = (), device: bool = True) -> 
 
 
 class _Reader:
-    """One open file; sections by name, the dynamic table by tag."""
+    """One open file; the loader's table by tag."""
 
     def __init__(self, path: Path, content: bytes) -> None:
         self._path = path
@@ -84,22 +86,26 @@ class _Reader:
         self._until = time.monotonic() + READ_LIMIT_S
         if not elf["e_shnum"]:
             raise ElfUnreadable(f"{path.name}: no table of sections, so nobody can say what it needs")
-        self._sections = {section.name: section for section in self._some(elf.iter_sections())}
+        self._sections = tuple(self._some(elf.iter_sections()))
+        self._names = {section.name for section in self._sections}
         self._segments = tuple(self._some(elf.iter_segments()))
         self._dynamic = self._read_dynamic()
 
-    def _some(self, entries: Iterable[T]) -> Iterator[T]:
-        """The entries of a table, as far as there is an end to them."""
-        for entry in islice(entries, TABLE_LIMIT):
+    def _some(self, entries: Iterable[T], limit: int = 0) -> Iterator[T]:
+        """The entries of a table that has an end within reason."""
+        limit = limit or TABLE_LIMIT
+        for at, entry in enumerate(entries):
+            if at >= limit:
+                raise ElfUnreadable(f"{self._path.name}: a table of more than {limit} entries")
             if time.monotonic() > self._until:
                 raise ElfUnreadable(f"{self._path.name}: reading it takes longer than {READ_LIMIT_S:.0f} s")
             yield entry
 
     def _read_dynamic(self) -> dict[str, list[DynamicTag]]:
         found: dict[str, list[DynamicTag]] = {}
-        table = next((segment for segment in self._segments if isinstance(segment, DynamicSegment)), None)
-        for tag in self._some(table.iter_tags()) if table else ():
-            found.setdefault(str(tag.entry.d_tag), []).append(tag)
+        for table in self._segments:
+            for tag in self._some(table.iter_tags()) if isinstance(table, DynamicSegment) else ():
+                found.setdefault(str(tag.entry.d_tag), []).append(tag)
         return found
 
     def facts(self, places: Sequence[str], *, device: bool) -> ElfFacts:
@@ -120,7 +126,7 @@ class _Reader:
             executable_stack=self._executable_stack(),
             text_relocations="DT_TEXTREL" in self._dynamic or bool(self._number("DT_FLAGS") & _DF_TEXTREL),
             position_independent=not fixed,
-            stripped=not any(name == ".symtab" or name.startswith(".debug_") for name in self._sections),
+            stripped=not any(name == ".symtab" or name.startswith(".debug_") for name in self._names),
             driver_functions=tuple(islice(self._driver_functions(), NAMED)),
             paths=leaked_paths(self._content, places),
             device=self._device() if device else None,
@@ -157,35 +163,28 @@ class _Reader:
 
     def _versions(self) -> Iterator[SymbolVersion]:
         """By kind of section, not by its name: the loader does not look at names."""
-        table = self._section(GNUVerNeedSection)
-        if table is None:
-            if "DT_VERNEED" in self._dynamic:
-                raise ElfUnreadable(f"{self._path.name}: it asks for symbol versions and lists none")
-            return
+        tables = [section for section in self._sections if isinstance(section, GNUVerNeedSection)]
+        if "DT_VERNEED" in self._dynamic and not tables:
+            raise ElfUnreadable(f"{self._path.name}: it asks for symbol versions and lists none")
         users = self._users_of_versions()
-        for library, versions in self._some(table.iter_versions()):
-            for version in self._some(versions):
-                symbol = users.get(version.entry.vna_other, "")
-                yield SymbolVersion(
-                    library=plain(library.name or ""), version=plain(version.name), symbol=plain(symbol)
-                )
-
-    def _section(self, kind: type[S]) -> S | None:
-        return next((section for section in self._sections.values() if isinstance(section, kind)), None)
+        libraries = (entry for table in tables for entry in table.iter_versions())
+        every = ((library, version) for library, some in self._some(libraries, VERSION_LIMIT) for version in some)
+        for library, version in self._some(every, VERSION_LIMIT):
+            symbol = users.get(version.entry.vna_other, "")
+            yield SymbolVersion(library=plain(library.name or ""), version=plain(version.name), symbol=plain(symbol))
 
     def _users_of_versions(self) -> dict[object, str]:
         """Version number -> the first symbol of another library that has it."""
-        numbers = self._section(GNUVerSymSection)
         users: dict[object, str] = {}
-        for at, symbol in enumerate(self._symbols() if numbers else ()):
-            if numbers and symbol["st_shndx"] == "SHN_UNDEF" and symbol.name:
-                users.setdefault(numbers.get_symbol(at)["ndx"], symbol.name)
+        for numbers in (section for section in self._sections if isinstance(section, GNUVerSymSection)):
+            for at, symbol in enumerate(self._symbols()):
+                if symbol["st_shndx"] == "SHN_UNDEF" and symbol.name:
+                    users.setdefault(numbers.get_symbol(at)["ndx"], symbol.name)
         return users
 
     def _symbols(self) -> Iterator[Symbol]:
-        tables = (section for section in self._sections.values() if section["sh_type"] == "SHT_DYNSYM")
-        for table in tables:
-            if isinstance(table, SymbolTableSection):
+        for table in self._sections:
+            if isinstance(table, SymbolTableSection) and table["sh_type"] == "SHT_DYNSYM":
                 yield from self._some(table.iter_symbols())
 
     def _driver_functions(self) -> Iterator[str]:
@@ -194,9 +193,9 @@ class _Reader:
                 yield symbol.name
 
     def _device(self) -> DeviceCode:
-        units = self._sections.get(".nvFatBinSegment")
-        count = int(units["sh_size"]) // UNIT_SIZE if units else 0
-        return _ask_cuobjdump(self._path, units=count, sections=any(n in self._sections for n in DEVICE_SECTIONS))
+        size = sum(int(section["sh_size"]) for section in self._sections if section.name == UNITS_SECTION)
+        expected = not self._names.isdisjoint(DEVICE_SECTIONS)
+        return _ask_cuobjdump(self._path, units=size // UNIT_SIZE, sections=expected)
 
 
 def plain(text: str) -> str:

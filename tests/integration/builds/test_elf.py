@@ -169,6 +169,31 @@ def test_reading_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         read_elf(path)
 
 
+def test_a_table_that_is_too_long_hides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = made_program(tmp_path / "p")
+    monkeypatch.setattr(module, "TABLE_LIMIT", 20)
+    with pytest.raises(ElfUnreadable, match="more than 20 entries"):
+        read_elf(path)
+
+
+@pytest.mark.parametrize("versions", [None, 0])
+def test_a_table_of_versions_without_an_end(tmp_path: Path, versions: int | None) -> None:
+    path = made_program(tmp_path / "p")
+    content = bytearray(path.read_bytes())
+    headers, size, count = (
+        int.from_bytes(content[at : at + width], "little") for at, width in ((40, 8), (58, 2), (60, 2))
+    )
+    entries = [headers + size * number for number in range(count)]
+    verneed = next(at for at in entries if content[at + 4 : at + 8] == (0x6FFFFFFE).to_bytes(4, "little"))
+    content[verneed + 44 : verneed + 48] = b"\xff\xff\xff\x7f"  # sh_info: how many libraries
+    if versions is not None:
+        start = int.from_bytes(content[verneed + 24 : verneed + 32], "little")
+        content[start + 2 : start + 4] = versions.to_bytes(2, "little")
+    path.write_bytes(content)
+    with pytest.raises(ElfUnreadable, match="more than 10000 entries"):
+        read_elf(path)
+
+
 def test_a_tool_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sleeper = tmp_path / "cuobjdump"
     sleeper.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
