@@ -12,7 +12,19 @@ from ci.builds.shelf import KEEP
 from ci.console import Console
 from ci.errors import EXIT_DEFECT, EXIT_OK, EnvironmentProblem, Interrupted, SpeedforkError, UsageProblem
 from ci.home import Home
-from ci.verbs import pipeline, publish, rebase, rebase_words, rebuild, series, store, toolchain, upstream
+from ci.verbs import audit as auditing
+from ci.verbs import (
+    pipeline,
+    publish,
+    rebase,
+    rebase_words,
+    rebuild,
+    rebuild_files,
+    series,
+    store,
+    toolchain,
+    upstream,
+)
 
 CHECKOUT = Path(__file__).parent
 DISK = "check that SPEEDFORK_HOME is a folder that can be written, then run the command again"
@@ -173,6 +185,24 @@ def build(
     edge(c, json, lambda home, console: pipeline.build(home, console, asked))
 
 
+@task(
+    auto_shortflags=False,
+    iterable=["file"],
+    help={
+        "file": "an archive, anybody's (repeat for more)",
+        "target": "what it should be; default: what it says itself",
+        "lane": "the toolkit of that target; alone: it should be that lane's companion archive",
+        "json": JSON,
+    },
+)
+def audit(c: Invocation, file: list[str], target: str = "", lane: str = "", json: bool = False) -> None:
+    """What is in an archive, and does it keep its promise? Device code, floors, libraries, licences, hardening.
+
+    Nobody else's program is started: only files of our own store may run here.
+    """
+    edge(c, json, lambda home, console: auditing.audit(home, console, file, target, lane))
+
+
 @task(auto_shortflags=False, help=SUITE)
 def parity(c: Invocation, stock: str = "", speed: str = "", profile: str = "quick", json: bool = False) -> None:
     """Do two builds say the same, token for token? Without directories: the current stock and speed builds."""
@@ -325,7 +355,8 @@ def toolchain_(
         "target": "whose stored builds to compare with: cpu, sm75, sm120, sm90",
         "lane": "CUDA toolkit of a target that has several: cu13 (the usual one) or cu12",
         "onto": "upstream build that they stand on; default: the newest pinned one",
-        "variant": "stock or speed; default: both",
+        "variant": "stock or speed; default: both, with --files speed",
+        "files": "compile a few CUDA files twice and compare their objects: where a whole build takes too long",
         "jobs": "parallel compilers; default: from cores and memory",
         "json": JSON,
     },
@@ -336,12 +367,14 @@ def rebuild_check(
     lane: str = "",
     onto: str = "",
     variant: str = "",
+    files: bool = False,
     jobs: str = "",
     json: bool = False,
 ) -> None:
     """Build once more without any cache and compare with the stored build: the last line is identical=yes or no."""
     asked = rebuild.Request(target=target, lane=lane, onto=onto, variant=variant, jobs=jobs)
-    edge(c, json, lambda home, console: rebuild.rebuild_check(home, console, asked))
+    command = rebuild_files.rebuild_files if files else rebuild.rebuild_check
+    edge(c, json, lambda home, console: command(home, console, asked))
 
 
 @task(

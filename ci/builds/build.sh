@@ -1,7 +1,8 @@
 #!/bin/sh
 # A build inside its container: configure, compile, strip what ships.
 # Usage: build.sh JOBS SECONDS; arguments of CMake in /work/configure (separated by NUL), names of the programs to build
-# in /work/programs. Lines that begin with "::" are for whoever started us.
+# in /work/programs, or paths of objects for whoever compares those. Lines that begin with "::" are for whoever
+# started us.
 set -eu
 
 # Whoever started us holds our standard input open: when it closes they are gone, and nobody wants the result.
@@ -21,10 +22,13 @@ timeout --kill-after=10 "$2" ninja -C /build -j "$1" $(cat /work/programs)
 
 echo "::step harvest"
 for file in $(cat /work/programs); do
-    strip --strip-all -o "/out/$file" "/build/bin/$file"
+    case "$file" in
+    *.o) strip --strip-unneeded -o "/out/${file##*/}" "/build/$file" ;; # drops the names of nvcc's temporary files
+    *) strip --strip-all -o "/out/$file" "/build/bin/$file" ;;
+    esac
 done
 for file in /build/bin/*.so*; do
-    if [ -L "$file" ]; then continue; fi
+    if [ -L "$file" ] || [ ! -e "$file" ]; then continue; fi
     # the name by which other binaries ask for it; a plug-in carries none
     name=$(readelf --dynamic --wide "$file" | sed -n 's/.*(SONAME).*\[\([^]/]*\)\].*/\1/p')
     strip --strip-all -o "/out/${name:-${file##*/}}" "$file"

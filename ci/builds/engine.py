@@ -210,8 +210,15 @@ class Box:
 
     def remove(self) -> None:
         """Remove the container with its own files, running or not."""
+        self._untie()
         with contextlib.suppress(docker_errors.APIError, requests.RequestException):
             self._container.remove(force=True, v=True)
+
+    def _untie(self) -> None:
+        """Close our end of the tether with its connection, which the SDK has left to whoever holds it."""
+        response, self._tether = getattr(self._tether, "_response", None), None
+        if response is not None:
+            response.close()
 
 
 class _Chunks(io.RawIOBase):

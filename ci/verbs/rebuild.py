@@ -19,6 +19,7 @@ from ci.errors import EXIT_FAIL, EXIT_OK, ConfigProblem, DigestMismatch, NotComp
 from ci.files import exclusive, sha256_file
 from ci.git import Git
 from ci.home import Home
+from ci.outcome import JsonValue
 from ci.records import find_record
 from ci.stage import Context, Options
 from ci.stages import rebase, sync
@@ -69,15 +70,25 @@ def rebuild_check(home: Home, console: Console, asked: Request) -> int:
         NotComparable: nothing is stored for today's inputs; says what builds it.
         SpeedforkError: the fresh build fails.
     """
-    if asked.variant not in ("", *VARIANTS):
-        raise UsageProblem(f"variant {asked.variant!r} is not one of {', '.join(VARIANTS)}", hint="--variant speed")
+    variant = checked_variant(asked.variant)
     target_of(asked.options)
     with exclusive(home.lock):
         context = recorded(Context(home=home, console=console, options=asked.options))
-        wanted = [request for request in requests(context) if asked.variant in ("", request.variant)]
+        wanted = [request for request in requests(context) if variant in ("", request.variant)]
         pairs = [(request, stored_for(home, request)) for request in wanted]
         checked = [checked_against(context, request, stored) for request, stored in pairs]
     return show(console, checked)
+
+
+def checked_variant(variant: str) -> str:
+    """The variant that was asked for, or nothing.
+
+    Raises:
+        UsageProblem: there is no such variant.
+    """
+    if variant not in ("", *VARIANTS):
+        raise UsageProblem(f"variant {variant!r} is not one of {', '.join(VARIANTS)}", hint="--variant speed")
+    return variant
 
 
 def recorded(context: Context) -> Context:
@@ -178,17 +189,28 @@ def fresh_files(context: Context, request: BuildRequest) -> Iterator[Mapping[str
 
 
 def show(console: Console, checked: Sequence[Comparison]) -> int:
-    """Tables of builds and differences, and the one line that scripts read."""
+    """A table of builds, and what differs."""
     headings = ("build", "for", "files", "MB", "stored", "fresh", "identical")
     console.table(headings, [row_of(comparison) for comparison in checked])
-    differences = [difference for comparison in checked for difference in comparison.differences]
+    return finish(
+        console,
+        [difference for comparison in checked for difference in comparison.differences],
+        identical=bool(checked) and all(comparison.identical for comparison in checked),
+        document={"builds": [document_of(comparison) for comparison in checked]},
+    )
+
+
+def finish(
+    console: Console, differences: Sequence[Difference], *, identical: bool, document: Mapping[str, JsonValue]
+) -> int:
+    """A table of differences, the machine's document, the one line that scripts read, and the exit code."""
     if differences:
         rows = [(difference.file, difference.where, difference.what) for difference in differences]
         console.table(("file", "section", "difference"), rows[:SHOWN])
     if len(differences) > SHOWN:
         console.say(f"{len(differences) - SHOWN} more differences")
-    identical = bool(checked) and all(comparison.identical for comparison in checked)
-    console.document({"identical": identical, "builds": [document_of(comparison) for comparison in checked]})
+    listed = [{"file": one.file, "section": one.where, "difference": one.what} for one in differences]
+    console.document({**document, "identical": identical, "differences": listed})
     console.result(f"identical={'yes' if identical else 'no'}")
     return EXIT_OK if identical else EXIT_FAIL
 
@@ -217,7 +239,4 @@ def document_of(comparison: Comparison) -> dict[str, object]:
         "stored": stored.digest,
         "fresh": comparison.fresh_digest,
         "identical": comparison.identical,
-        "differences": [
-            {"file": one.file, "section": one.where, "difference": one.what} for one in comparison.differences
-        ],
     }
