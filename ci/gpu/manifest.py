@@ -66,8 +66,8 @@ class Machine(Model):
 
     fingerprint: dict[str, str | int]
     card: str = ""
-    capability: str = ""
-    driver: str = ""
+    capability: str = Field(default="", pattern=r"^([1-9][0-9]?\.[0-9])?$")
+    driver: str = Field(default="", pattern=r"^([0-9]+(\..*)?)?$")
     memory_mib: int = 0
     state: dict[str, str] = Field(default_factory=dict)
 

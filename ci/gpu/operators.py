@@ -116,7 +116,7 @@ def parse_run(text: str, *, operator: str, code: int, device: str) -> OperatorRu
 
 def judge_run(run: OperatorRun) -> GateResult:
     """PASS when cases ran and all agree; no case is no proof."""
-    if run.wrong or run.passed < run.ran:
+    if run.wrong or run.passed != run.ran:
         verdict, why = Verdict.FAIL, "; ".join(run.wrong)
     elif run.ran == 0 or run.code != 0:
         verdict, why = Verdict.UNPROVEN, f"exit code {run.code}"
