@@ -137,9 +137,12 @@ def named_files(words: Sequence[str]) -> list[str]:
 def rebuild_check(session: nox.Session) -> None:
     """One more build without any cache against the stored one: `-- cpu|sm75|sm120 [--variant speed] [--files]`."""
     prepare(session)
-    words = session.posargs
-    named = ["--target", *words] if words and not words[0].startswith("-") else words
-    tool(session, "invoke", "rebuild-check", *named)
+    tool(session, "invoke", "rebuild-check", *named_target(session.posargs))
+
+
+def named_target(words: Sequence[str]) -> list[str]:
+    """The words with `--target` before a first plain one."""
+    return ["--target", *words] if words and not words[0].startswith("-") else list(words)
 
 
 @nox.session(name="tests-engine")

@@ -47,15 +47,21 @@ def store(home: Home, console: Console, asked: Request) -> int:
     """
     keep = asked.count
     if not asked.prune or asked.dry_run:
-        shelf = survey(home, console)
+        shelf = looked_at(home, console)
         show(console, shelf, prunable(shelf.items, keep=keep) if asked.dry_run else ())
         return EXIT_OK
     with exclusive(home.lock):
-        shelf = survey(home, console)
+        shelf = looked_at(home, console)
         doomed = prunable(shelf.items, keep=keep)
         gone = tuple(one for one in doomed if removed(one.item, console))
     show(console, shelf, doomed, gone)
     return EXIT_OK
+
+
+def looked_at(home: Home, console: Console) -> Shelf:
+    """Everything that is there; an engine takes its time to measure."""
+    with console.task("looking at builds, caches and images"):
+        return survey(home, console)
 
 
 def removed(item: Item, console: Console) -> bool:
@@ -113,8 +119,14 @@ def show(console: Console, shelf: Shelf, doomed: Sequence[Doomed], gone: Sequenc
     freed, left = total(items_of(doomed if gone is None else gone)), total(shelf.items) - total(items_of(gone or ()))
     if doomed:
         console.result(f"{'would free' if gone is None else 'freed'} {words.size(freed)}")
-    console.result(f"total {words.size(left)}")
+    shared = " (each image with the layers that it shares with others)" if is_shared(shelf.items) else ""
+    console.result(f"total {words.size(left)}{shared}")
     console.document(document(shelf, doomed, gone or ()))
+
+
+def is_shared(items: Sequence[Item]) -> bool:
+    """Whether several images may have layers in common."""
+    return sum(item.kind is Kind.TOOLCHAIN for item in items) > 1
 
 
 def items_of(doomed: Sequence[Doomed]) -> list[Item]:

@@ -61,3 +61,15 @@ def test_a_broken_install_is_done_again(session: Recorder, step: str) -> None:
         prepare(session)
     session.failing = ""
     assert prepare(session) == ["venv", "install"]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["sm120", "--files"], ["--target", "sm120", "--files"]),
+        (["--target", "sm75"], ["--target", "sm75"]),
+        ([], []),
+    ],
+)
+def test_a_target_may_be_named_alone(words: list[str], named: list[str]) -> None:
+    assert noxfile.named_target(words) == named
