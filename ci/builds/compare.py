@@ -10,7 +10,7 @@ from operator import ne
 from pathlib import Path
 from typing import IO
 
-from ci.builds.elf_sections import Section, sections
+from ci.builds.elf import Section, sections
 from ci.errors import NotComparable
 from ci.files import CHUNK
 

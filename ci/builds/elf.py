@@ -6,7 +6,9 @@ meets becomes one error that names the file.
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from io import BytesIO
 from itertools import islice
@@ -238,3 +240,33 @@ def cuobjdump() -> Path:
         if path.name == "cuobjdump" and path.is_file():
             return path
     raise ToolMissing(f"the package {WHEEL} holds no program cuobjdump", hint=hint)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A section: offset in the file and size in bytes; `stored` is false where it takes no room in the file."""
+
+    offset: int
+    size: int
+    stored: bool
+
+
+def sections(path: Path) -> dict[str, Section]:
+    """Sections by name, in file order; later ones of the same name are called `.text (2)` and so on.
+
+    Empty for a file that is no whole ELF file: nobody can say what its parts are.
+    """
+    found: dict[str, Section] = {}
+    seen: Counter[str] = Counter()
+    try:
+        with path.open("rb") as stream:
+            for section in islice(ELFFile(stream).iter_sections(), TABLE_LIMIT):
+                seen[section.name] += 1
+                name = section.name if seen[section.name] == 1 else f"{section.name} ({seen[section.name]})"
+                stored = section["sh_type"] not in ("SHT_NOBITS", "SHT_NULL")
+                found[name] = Section(offset=section["sh_offset"], size=section["sh_size"], stored=stored)
+    except OSError:
+        raise
+    except Exception:  # noqa: BLE001 - as in `read_elf`; whoever compares goes on byte by byte
+        return {}
+    return found

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.builds.elf_sections import sections
+from ci.builds.elf import sections
 from ci.builds.target import find_lane
 from ci.builds.toolchain.image import ToolchainImage
 from ci.console import Console

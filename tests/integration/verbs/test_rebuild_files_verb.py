@@ -16,6 +16,7 @@ from tests.helpers.tiny_project import commit_tree
 KINDS = ("fattn-mma", "fattn-tile", "fattn-vec", "mmq-instance-q4", "fp4", "mmvq", "norm", "rope")
 
 
+@pytest.mark.native
 def test_every_file_of_the_list_is_in_the_sources(real_home: Home) -> None:
     objects = load_objects()
     assert checked_objects(Git(path=real_home.history), "refs/tags/b11434", objects) == objects

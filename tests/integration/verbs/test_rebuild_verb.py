@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.builds.elf_sections import sections
+from ci.builds.elf import sections
 from ci.builds.native import build
 from ci.builds.request import BuildRequest, key_of
 from ci.builds.store import BUILD_JSON, Build, put

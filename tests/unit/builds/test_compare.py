@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ci.builds.compare import MODE, OUTSIDE, WHOLE, compare
-from ci.builds.elf_sections import sections
+from ci.builds.elf import sections
 from ci.errors import NotComparable
 
 PROGRAM = Path(sys.executable).resolve()
