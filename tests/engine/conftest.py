@@ -1,5 +1,7 @@
 """A real Docker Engine and the toolchain image in it: engine tests fail without them, they never skip."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from ci.builds.engine import Engine
@@ -12,12 +14,14 @@ from tests.conftest import REAL_ENVIRON
 
 
 @pytest.fixture(scope="session")
-def engine() -> Engine:
+def engine() -> Iterator[Engine]:
     """The engine of the person who runs the tests."""
     try:
-        return Engine.connect(REAL_ENVIRON)
+        reached = Engine.connect(REAL_ENVIRON)
     except SpeedforkError as missing:
         pytest.fail(str(missing))
+    with reached:
+        yield reached
 
 
 @pytest.fixture(scope="session")
