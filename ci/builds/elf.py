@@ -166,11 +166,13 @@ class _Reader:
     def _versions(self) -> Iterator[SymbolVersion]:
         """By kind of section, not by its name: the loader does not look at names."""
         tables = [section for section in self._sections if isinstance(section, GNUVerNeedSection)]
-        if "DT_VERNEED" in self._dynamic and not tables:
-            raise ElfUnreadable(f"{self._path.name}: it asks for symbol versions and lists none")
+        asked, listed = self._number("DT_VERNEEDNUM"), sum(table.num_versions() for table in tables)
+        if asked != listed:
+            raise ElfUnreadable(f"{self._path.name}: asks {asked} libraries for symbol versions and lists {listed}")
         users = self._users_of_versions()
-        libraries = (entry for table in tables for entry in table.iter_versions())
-        every = ((library, version) for library, some in self._some(libraries, VERSION_LIMIT) for version in some)
+        every = (
+            (library, version) for table in tables for library, some in table.iter_versions() for version in some
+        )
         for library, version in self._some(every, VERSION_LIMIT):
             symbol = users.get(version.entry.vna_other, "")
             yield SymbolVersion(library=plain(library.name or ""), version=plain(version.name), symbol=plain(symbol))
