@@ -206,6 +206,8 @@ class Box:
             ):
                 for member in members:
                     _write_member(member, members, folder)
+            for _ in chunks:  # tar ends before the stream does; what is not read keeps the connection busy
+                pass
         return into
 
     def remove(self) -> None:

@@ -25,7 +25,17 @@ BARE = "speedfork/debian:11-bare"
 """A Debian 11 without compilers, when somebody made one; otherwise the base that the toolchain stands on."""
 TOKENS = 8
 AUDITOR = Suite(
-    name="audit", folder="", sources=("ci/builds/audit/*", "ci/builds/elf*", "ci/builds/bare.*", "ci/stages/audit.py")
+    name="audit",
+    folder="",
+    sources=(
+        "ci/builds/audit/*",
+        "ci/builds/bare.*",
+        "ci/builds/elf*",
+        "ci/builds/floor.py",
+        "ci/builds/target.py",
+        "ci/config/targets.toml",
+        "ci/stages/audit.py",
+    ),
 )
 
 

@@ -20,6 +20,7 @@ NVIDIA_TERMS = ("nvidia", "license agreement")
 VENDORED = {
     "cpp-httplib": "vendor/cpp-httplib/LICENSE",
     "hash-rotate-bits": "vendor/hash/rotate-bits/LICENSE.md",
+    "hash-sha1": "the start of vendor/hash/sha1/sha1.c",
     "hash-sha256": "vendor/hash/sha256/LICENSE",
     "hash-xxhash": "vendor/hash/xxhash/LICENSE",
     "jsonhpp": "licenses/LICENSE-jsonhpp",
