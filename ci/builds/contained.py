@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.builds.arch import check_supported
+from ci.builds.archive import add_bytes
 from ci.builds.compiler import job_count, usable_memory
 from ci.builds.engine import Box, Ended, Engine, Job
 from ci.builds.faults import error_of
@@ -278,16 +279,6 @@ def launchers(target: Target) -> tuple[str, ...]:
         f"-DCMAKE_CXX_COMPILER_LAUNCHER={cache}",
         f"-DCMAKE_CUDA_COMPILER_LAUNCHER={cache};namespace={target.archs.cmake.replace(';', '+')}",
     )
-
-
-def add_bytes(tar: tarfile.TarFile, name: str, content: bytes) -> None:
-    """Add a file of root's to a tar stream."""
-    with tempfile.SpooledTemporaryFile(max_size=1 << 20) as stream:
-        stream.write(content)
-        stream.seek(0)
-        member = tarfile.TarInfo(name)
-        member.size, member.mtime, member.mode = len(content), SOURCE_DATE_EPOCH, 0o644
-        tar.addfile(member, stream)
 
 
 def _as_roots(member: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -8,6 +8,7 @@ from ci.builds.package import archive_name, pack_build
 from ci.builds.store import load_build
 from ci.builds.target import Lane
 from ci.errors import UsageProblem
+from ci.files import remove_tree
 from ci.home import Home
 from ci.outcome import JsonMap
 from ci.stage import Context, Stage, StageResult
@@ -77,8 +78,12 @@ def run_companion(context: Context) -> StageResult:
     lane, folder = lane_of(context), context.value(Archived).folder
     scratch = context.home.work / "companion"
     with context.console.task(f"companion libraries of {lane.name}"), Engine.connect() as engine:
-        image = toolchain_image(engine, lane)
-        made = pack_companion(lane, fetch_companions(engine, image, lane, scratch), folder)
+        try:
+            made = pack_companion(
+                lane, fetch_companions(engine, toolchain_image(engine, lane), lane, scratch), folder
+            )
+        finally:
+            remove_tree(scratch)
     return StageResult(value=Companion(archive=made), made=(made,))
 
 
