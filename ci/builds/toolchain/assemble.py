@@ -173,7 +173,4 @@ def _check_member(wheel: Wheel, member: zipfile.ZipInfo) -> None:
     parts = member.filename.split("/")
     kind = member.external_attr >> 16 & FILE_TYPES
     if "" in parts or "." in parts or ".." in parts or "\\" in member.filename or kind == LINK:
-        raise ConfigProblem(
-            f"{wheel.file}: the member {member.filename!r} must not be unpacked",
-            hint=EDIT_LOCK,
-        )
+        raise ConfigProblem(f"{wheel.file}: the member {member.filename!r} must not be unpacked", hint=EDIT_LOCK)

@@ -10,7 +10,8 @@ from ci.errors import BaseMissing, EngineProblem, UsageProblem
 IMPORTED = "speedfork/debian:11"
 """A base that was made here, by debootstrap."""
 PUBLIC = "debian:11"
-PACKAGES = "build-essential clang-16"
+PACKAGES = "build-essential ca-certificates clang-16"
+"""What a base has, or gets; the same as a base made by debootstrap, so that the digest is the same."""
 
 DEADLINE_S = 120
 _PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._:/-]*@)?sha256:[0-9a-f]{64}")

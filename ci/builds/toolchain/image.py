@@ -141,7 +141,8 @@ def _read(image: Image, lane: Lane, inputs: str) -> ToolchainImage | None:
 def _make(engine: Engine, lane: Lane, home: Home, console: Console, *, base: str, image: str) -> ToolchainImage:
     """Build without labels, look at what came out, label that: an image under our tag is always a measured one."""
     check_cuda_reference(lane, image)
-    parts, owner = load_parts(lane), f"toolchain:{sha256_bytes(str(home.root).encode())[:16]}:{lane.name}"
+    parts, ours = load_parts(lane), sha256_bytes(str(home.root).encode())[:16]
+    owner = f"toolchain:{ours}:{lane.name}"  # another state directory may be at the same work
     engine.remove_orphans(owner)
     with console.task("the images that the toolchain stands on"):
         cuda = named_image(engine, image, option="--image") if image else None
@@ -151,7 +152,7 @@ def _make(engine: Engine, lane: Lane, home: Home, console: Console, *, base: str
     with (
         console.task(f"toolchain image {tag}") as task,
         _own_file(context),
-        _own_tag(engine, f"{tag}-raw") as raw_tag,
+        _own_tag(engine, f"{tag}-{ours}") as raw_tag,
     ):
         task.update(0, None, "packing the wheels")
         write_context(context, _dockerfile(parts, ground, cuda), parts, wheels)
