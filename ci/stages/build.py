@@ -63,23 +63,30 @@ def toolchain_image(engine: Engine, lane: Lane) -> ToolchainImage:
 
 def run(context: Context) -> StageResult:
     """Build what is not in the store."""
-    stock, speed = (made(context, request) for request in requests(context))
+    lane = target_of(context.options).lane
+    stock, speed = in_containers(context, lane) if lane else here(context)
     value = Built(stock=stock.path, stock_digest=stock.digest, speed=speed.path, speed_digest=speed.digest)
     return StageResult(value=value, made=(*files_of(stock), *files_of(speed)))
 
 
-def made(context: Context, request: BuildRequest) -> Build:
-    """One build, by this machine's compiler or in a container."""
+def here(context: Context) -> tuple[Build, ...]:
+    """Both builds by this machine's compiler."""
+    git, environ = Git(path=context.home.history), environ_of(context.options)
+    return tuple(build(git, request, context.home, context.console, environ=environ) for request in requests(context))
+
+
+def in_containers(context: Context, lane: Lane) -> tuple[Build, ...]:
+    """Both builds with one toolchain image, looked up once: another one may get its name meanwhile."""
     git, home, console = Git(path=context.home.history), context.home, context.console
-    environ, lane = environ_of(context.options), request.target.lane
-    if lane is None:
-        return build(git, request, home, console, environ=environ)
+    environ, builds = environ_of(context.options), []
     with Engine.connect() as engine:
         toolchain = toolchain_image(engine, lane)
-        result = build_contained(git, request, home, console, engine, toolchain, environ=environ)
-    if result.counts:
-        console.say(f"  {request.label} for {request.target.id}: {result.counts.words}")
-    return result.build
+        for request in requests(context):
+            made = build_contained(git, request, home, console, engine, toolchain, environ=environ)
+            if made.counts:
+                console.say(f"  {request.label} for {request.target.id}: {made.counts.words}")
+            builds.append(made.build)
+    return tuple(builds)
 
 
 def environ_of(options: Options) -> dict[str, str]:
