@@ -48,7 +48,8 @@ def test_however_the_output_is_cut_each_line_is_seen_once(lines: list[tuple[int,
     for step, text in lines:
         at += step
         said.append(stamped(at, text))
-    tail, seen = LogTail(), []
+    tail = LogTail()
+    seen: list[str] = []
     for cut in (*sorted(cuts), len(said)):
         seen += tail.feed("".join(said[:cut]).encode())
     assert seen == [text for _, text in lines]
