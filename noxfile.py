@@ -133,6 +133,13 @@ def named_files(words: Sequence[str]) -> list[str]:
     return named
 
 
+@nox.session(name="gpu-check")
+def gpu_check(session: nox.Session) -> None:
+    """Builds on a card: `-- --prepare`, carry the folder and run its script there, `-- --collect DIR`."""
+    prepare(session)
+    tool(session, "invoke", "gpu-check", *session.posargs)
+
+
 @nox.session(name="rebuild-check")
 def rebuild_check(session: nox.Session) -> None:
     """One more build without any cache against the stored one: `-- cpu|sm75|sm120 [--variant speed] [--files]`."""

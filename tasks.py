@@ -13,6 +13,7 @@ from ci.console import Console
 from ci.errors import EXIT_DEFECT, EXIT_OK, EnvironmentProblem, Interrupted, SpeedforkError, UsageProblem
 from ci.home import Home
 from ci.verbs import audit as auditing
+from ci.verbs import gpu_check as card_check
 from ci.verbs import (
     pipeline,
     publish,
@@ -347,6 +348,47 @@ def toolchain_(
     """The image that CUDA builds run in: made once per lane on any Docker Engine, then found again."""
     asked = toolchain.Request(lane=lane, base=base, image=image, dry_run=dry_run)
     edge(c, json, lambda home, console: toolchain.toolchain(home, console, asked))
+
+
+@task(
+    auto_shortflags=False,
+    help={
+        "prepare": "only make the folder to carry",
+        "run": "only run a prepared folder, here",
+        "collect": "judge the results that came home, a folder",
+        "target": "what the builds are for",
+        "lane": "CUDA toolkit of a target that has several",
+        "stock": "build directory of stock; default: the one of the target in the store",
+        "speed": "build directory of the speed build",
+        "libraries": "folder of the toolkit's libraries (an unpacked cudart archive): the small ones are carried",
+        "out": "the prepared folder; default: out/gpu-check",
+        "python": "version of the other machine's Python",
+        "json": JSON,
+    },
+)
+def gpu_check(
+    c: Invocation,
+    prepare: bool = False,
+    run: str = "",
+    collect: str = "",
+    target: str = "sm90",
+    lane: str = "",
+    stock: str = "",
+    speed: str = "",
+    libraries: str = "",
+    out: str = "",
+    python: str = "3.12",
+    json: bool = False,
+) -> None:
+    """Check builds on a machine with a card and no network: prepare a folder, run it there, judge what comes home.
+
+    Without --prepare, --run and --collect: prepare for this machine's Python, and run here.
+    """
+    asked = card_check.Request(
+        target=target, lane=lane, stock=stock, speed=speed, libraries=libraries, out=out, python=python
+    )
+    steps = card_check.Steps(prepare=prepare, run=run, collect=collect)
+    edge(c, json, lambda home, console: card_check.gpu_check(home, console, asked, steps))
 
 
 @task(

@@ -1,10 +1,11 @@
 """The check on a machine with a card: prepare what is carried there, run it, judge what comes home."""
 
 import os
+import platform
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ci.builds.store import BUILD_JSON, Build, load_build
@@ -23,7 +24,8 @@ from ci.models.fetch import ensure_model
 from ci.outcome import GateResult, JsonMap
 from ci.process import run, scrubbed_env
 from ci.series.order import load_series
-from ci.verbs.gpu_run import MODEL, show
+from ci.stages.card import MODEL
+from ci.verbs.gpu_run import show
 
 LARGEST_CARRIED = 8 << 20
 """Bytes of a toolkit's library above which it stays behind: cuBLAS has 600 MB, and machines with CUDA have it."""
@@ -53,6 +55,40 @@ class Request:
     libraries: str = ""
     out: str = ""
     python: str = "3.12"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """Which part is asked for, at most one; none means prepare and run here.
+
+    Args:
+        prepare: make the folder.
+        run: the prepared folder to run here.
+        collect: the folder of results to judge.
+    """
+
+    prepare: bool = False
+    run: str = ""
+    collect: str = ""
+
+
+def gpu_check(home: Home, console: Console, asked: Request, steps: Steps) -> int:
+    """Do the part that is asked for.
+
+    Raises:
+        UsageProblem: several parts at once.
+        CarryProblem: what came home is no answer to what was prepared.
+    """
+    if sum((steps.prepare, bool(steps.run), bool(steps.collect))) > 1:
+        raise UsageProblem("give one of --prepare, --run DIR and --collect DIR", hint="invoke gpu-check --help")
+    if steps.collect:
+        return collect(home, console, steps.collect, asked.out)
+    if steps.run:
+        return run_here(home, console, steps.run)
+    if steps.prepare:
+        return prepare_folder(home, console, asked)
+    prepare_folder(home, console, replace(asked, python=platform.python_version()))
+    return run_here(home, console, asked.out)
 
 
 def folder_of(home: Home, named: str) -> Path:

@@ -1,9 +1,11 @@
 """The parity suite leaves evidence whatever happens, and what did not run is UNPROVEN."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from ci.files import read_json
 from ci.home import Home
 from ci.outcome import Verdict
 from ci.process import run, scrubbed_env
@@ -33,6 +35,26 @@ def test_a_suite_that_stops_early_names_what_did_not_run(tmp_path: Path, home: H
     text = (tmp_path / "evidence.json").read_text(encoding="utf-8")
     assert text.count('"verdict": "UNPROVEN"') == len(done.gates)
     assert text.count("the test ended without a verdict") == len(done.gates) - 1
+
+
+CUT_OFF = """
+import os, sys, pytest
+class Killer:
+    def pytest_runtest_setup(self, item):
+        if item.name == "test_real_greedy":
+            os._exit(9)
+pytest.main(sys.argv[1:], plugins=[Killer()])
+"""
+
+
+def test_a_suite_that_is_killed_leaves_what_it_had_found_out(tmp_path: Path, home: Home) -> None:
+    path = tmp_path / "evidence.json"
+    argv = suite_argv("parity", stock=tmp_path / "no", speed=tmp_path / "no", home=home, evidence=path)
+    run((sys.executable, "-c", CUT_OFF, *argv[3:]), cwd=ROOT, env=scrubbed_env(), ok_codes=(9,))
+    gates = {gate["gate"]: gate for gate in read_json(path)["gates"]}
+    assert "it has no build.json" in gates["real-tokenizer"]["reason"]
+    assert gates["real-greedy"]["reason"] == "the test ended without a verdict"
+    assert {gate["verdict"] for gate in gates.values()} == {"UNPROVEN"}
 
 
 def test_collecting_writes_no_evidence(tmp_path: Path, home: Home) -> None:

@@ -4,7 +4,16 @@ from pathlib import Path
 import pytest
 
 from ci.errors import ConfigProblem, UsageProblem
-from ci.llama.spec import Scenario, load_plans, plans_exercising, plans_for, server_argv
+from ci.llama.spec import (
+    ALL_LAYERS,
+    PROCESSOR,
+    Device,
+    Scenario,
+    load_plans,
+    plans_exercising,
+    plans_for,
+    server_argv,
+)
 from ci.outcome import JsonMap
 
 TARGET, DRAFT = Path("/m/target.gguf"), Path("/m/draft.gguf")
@@ -33,6 +42,26 @@ def test_draft_argv() -> None:
     assert (said["--spec-type"], said["--spec-draft-model"]) == ("draft-dspark", "/m/draft.gguf")
     assert (said["--spec-draft-n-max"], said["--spec-draft-p-min"]) == ("7", "0.25")
     assert (said["--spec-draft-threads"], said["--spec-draft-ngl"]) == ("1", "0")
+
+
+def test_a_card_takes_all_layers_of_both_models_and_the_server_must_say_so() -> None:
+    card = Device(layers=ALL_LAYERS, libraries=(Path("/a"), Path("/b")))
+    scenario = Scenario(name="a", model=TARGET, draft=DRAFT, spec_type="draft-dspark", device=card)
+    said = pairs(server_argv(scenario, Path("/b"), 1))
+    assert (said["--gpu-layers"], said["--spec-draft-ngl"], said["--verbosity"]) == ("999", "999", "4")
+    assert card.env == {"LD_LIBRARY_PATH": "/a:/b"}
+
+
+def test_the_processor_alone_needs_no_words_and_no_variables() -> None:
+    assert "--verbosity" not in server_argv(Scenario(name="a", model=TARGET), Path("/b"), 1)
+    assert PROCESSOR.env == {}
+
+
+def test_a_plan_on_a_card_is_judged_by_the_clock_of_the_server() -> None:
+    plan = load_plans()["large-plain"]
+    assert plan.on(Device(layers=ALL_LAYERS)).clock == "server"
+    assert plan.on(PROCESSOR) == plan
+    assert plan.scenario("x", TARGET, None, Device(layers=3)).device.layers == 3
 
 
 def test_ngram_mod_has_its_own_n_max_and_further_flags_come_last() -> None:

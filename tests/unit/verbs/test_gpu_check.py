@@ -10,7 +10,17 @@ from ci.console import Console
 from ci.errors import CarryProblem, DigestMismatch, UsageProblem
 from ci.files import read_json
 from ci.home import Home
-from ci.verbs.gpu_check import Request, carried_libraries, chosen, collect, facts_of, prepare_folder, run_here
+from ci.verbs.gpu_check import (
+    Request,
+    Steps,
+    carried_libraries,
+    chosen,
+    collect,
+    facts_of,
+    gpu_check,
+    prepare_folder,
+    run_here,
+)
 from tests.helpers.made_build import FILES, made_build, made_key
 from tests.helpers.prepared import write_answer, write_prepared
 
@@ -155,3 +165,22 @@ def test_a_forged_answer_is_refused_and_not_kept(home: Home, tmp_path: Path) -> 
     with pytest.raises(CarryProblem, match="no answer to"):
         collect(home, Console(), str(results), "")
     assert not home.records.exists()
+
+
+# ---- parts -------------------------------------------------------------------------------------------------------
+
+
+def test_several_parts_at_once_are_refused(home: Home) -> None:
+    with pytest.raises(UsageProblem, match="give one of"):
+        gpu_check(home, Console(), Request(), Steps(prepare=True, run="x"))
+
+
+def test_each_part_does_its_own(home: Home, tmp_path: Path) -> None:
+    prepared = write_prepared(tmp_path / "prepared")
+    results = write_answer(tmp_path / "results", prepared)
+    assert gpu_check(home, Console(), Request(out=str(prepared)), Steps(collect=str(results))) == 0
+    with pytest.raises(UsageProblem, match=r"no gpu_check\.py"):
+        gpu_check(home, Console(), Request(), Steps(run=str(prepared)))
+    for steps in (Steps(prepare=True), Steps()):
+        with pytest.raises(UsageProblem, match="0 stock builds"):
+            gpu_check(home, Console(), Request(), steps)
