@@ -108,8 +108,9 @@ class Console:
 
     def __init__(self, *, json_output: bool = False, force_terminal: bool | None = None) -> None:
         self.json_output = json_output
-        self._err = _wide(RichConsole(stderr=True, force_terminal=force_terminal))
-        self._out = _wide(RichConsole(force_terminal=force_terminal))
+        # a compiler's `a.cpp:100:5` holds the name of an emoji
+        self._err = _wide(RichConsole(stderr=True, force_terminal=force_terminal, emoji=False))
+        self._out = _wide(RichConsole(force_terminal=force_terminal, emoji=False))
 
     def say(self, text: str, *, style: str = "") -> None:
         """Commentary for a person, on standard error."""

@@ -69,7 +69,7 @@ def read_json(path: Path) -> JsonMap:
         value = json.loads(path.read_bytes())
     except FileNotFoundError as missing:
         raise ConfigProblem(f"{path}: no such file") from missing
-    except ValueError as bad:
+    except (ValueError, RecursionError) as bad:
         raise ConfigProblem(f"{path}: not valid JSON: {bad}") from bad
     if not isinstance(value, dict):
         raise ConfigProblem(f"{path}: expected a JSON object, found {type(value).__name__}")

@@ -211,8 +211,12 @@ def leaked_paths(content: bytes, places: Sequence[str] = ()) -> tuple[str, ...]:
     """Distinct strings below `PLACES` and `places`, the first few; the folder alone, such as `/tmp/`, is none."""
     roots = b"|".join(re.escape(place.encode()) for place in (*PLACES, *places))
     pattern = re.compile(rb"(?<![\w.~/-])(?:" + roots + rb")/[\w.+-][\x21-\x7e]{0,200}")
-    found = dict.fromkeys(match[0].decode("ascii", "replace") for match in pattern.finditer(content))
-    return tuple(islice(found, NAMED))
+    found: dict[str, None] = {}
+    for match in pattern.finditer(content):
+        found[match[0].decode("ascii", "replace")] = None
+        if len(found) == NAMED:  # a stranger's file may have millions
+            break
+    return tuple(found)
 
 
 def _ask_cuobjdump(path: Path, *, units: int, sections: bool) -> DeviceCode:

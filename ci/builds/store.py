@@ -16,6 +16,8 @@ from ci.home import Home
 
 BUILD_JSON = "build.json"
 FORMAT = 1
+NAME_LIMIT = 200
+"""Bytes of a file name: file systems end at 255."""
 REBUILD_HINT = "remove that folder and build again"
 BUILD_HINT = "./noxw -s build-cpu  # it prints both folders"
 
@@ -209,8 +211,7 @@ def load_build(path: Path, *, check: bool = False) -> Build:
         raise ConfigProblem(f"{path}: not the folder of a build, it has no {BUILD_JSON}", hint=BUILD_HINT)
     known = parse(_BuildJson, read_json(source), source=str(source), hint=REBUILD_HINT)
     files = {name: file.sha256 for name, file in known.files.items()}
-    unplain = [name for name in files if "/" in name or name in (".", "..", BUILD_JSON)]
-    if unplain or content_digest(files) != known.digest:
+    if not all(_is_plain(name) for name in files) or content_digest(files) != known.digest:
         raise ConfigProblem(f"{source}: its digest does not fit its list of files", hint=REBUILD_HINT)
     build = Build(
         path=path,
@@ -233,6 +234,12 @@ def load_build(path: Path, *, check: bool = False) -> Build:
     if check:
         verify(build)
     return build
+
+
+def _is_plain(name: str) -> bool:
+    """Whether it can be a file of ours: beside the others, with a name that can be shown and written."""
+    beside = "/" not in name and name not in ("", ".", "..", BUILD_JSON)
+    return beside and name.isprintable() and len(name.encode()) <= NAME_LIMIT
 
 
 def verify(build: Build) -> None:

@@ -20,6 +20,15 @@ def test_json_leaves_standard_output_to_the_document(capsys: pytest.CaptureFixtu
     assert "PASS" in err
 
 
+def test_no_word_becomes_a_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console()
+    console.say("a.cpp:100:5: error")
+    console.result("a.cpp:100:5: error")
+    console.table(("file",), [("a.cpp:100:5",)])
+    out, err = capsys.readouterr()
+    assert (out + err).count("a.cpp:100:5") == 3
+
+
 def test_without_json_no_document_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     console = Console()
     console.document({"n": 1})

@@ -18,7 +18,7 @@ from ci.process import run
 SERVER = "llama-server"
 RUN_LIMIT_S = 60.0
 TEXT_LIMIT = 1_000_000
-"""Bytes of a licence."""
+"""Bytes of a licence, or of `build.json`."""
 _COMPANION = re.compile(r"cudart-(cu[0-9]{1,3})(?![0-9])")
 _LICENCE = re.compile(r"(?i)(.*/)?(licen[cs]e|copying|notice)[^/]*")
 
@@ -101,9 +101,15 @@ def lane_of_name(name: str) -> Lane | None:
 
 
 def read_stated(folder: Path) -> tuple[Build | None, Stated | None]:
-    """What an unpacked archive says of itself; no build when it says nothing that can be read."""
-    if not (folder / BUILD_JSON).is_file():
+    """What an unpacked archive says of itself, and the build that its files are.
+
+    No build when anything is wrong: a description of ours beside a file of somebody else's earns that no trust.
+    """
+    described = folder / BUILD_JSON
+    if not described.is_file():
         return None, None
+    if described.stat().st_size > TEXT_LIMIT:
+        return None, Stated(label="", target="", lane="", fault=f"of more than {TEXT_LIMIT} bytes")
     try:
         build = load_build(folder)
     except ConfigProblem as bad:
@@ -113,7 +119,7 @@ def read_stated(folder: Path) -> tuple[Build | None, Stated | None]:
         fault = ""
     except DigestMismatch as bad:
         fault = plain("; ".join(bad.message.splitlines()[1:]))[:500]
-    return build, Stated(label=build.label, target=build.target, lane=build.lane, fault=fault)
+    return None if fault else build, Stated(label=build.label, target=build.target, lane=build.lane, fault=fault)
 
 
 def _target_of(stated: Stated | None) -> Target | None:

@@ -1,5 +1,6 @@
 """Deliberately wrong archives of real programs: each rule finds its own fault, and nothing else is found."""
 
+import json
 import shutil
 import tarfile
 from collections.abc import Callable, Mapping
@@ -260,7 +261,7 @@ def test_files_that_are_not_those_of_build_json(folder: Path) -> None:
     packed(folder)
     store = next((folder.parent / "home/store").iterdir())
     (store / "LICENSE").write_text(f"{TEXTS['LICENSE']} or not", encoding="utf-8")
-    finding = only(audited(packed(store, described=False)), "build.json")
+    finding = only(audited(packed(store, described=False)), "build.json", "version")
     assert finding.found.strip().startswith("LICENSE: sha256")
 
 
@@ -312,6 +313,36 @@ def test_a_strangers_program_is_never_started(folder: Path) -> None:
     assert not witness.exists()
     audited(archive)
     assert witness.exists(), "the same program writes it when it is trusted"
+
+
+def test_a_strangers_program_below_a_description_of_ours_is_never_started(folder: Path) -> None:
+    packed(folder)
+    store = next((folder.parent / "home/store").iterdir())
+    witness = folder.parent / "witness"
+    (store / "llama-server").write_text(f"#!/bin/sh\necho {LABEL} >{witness}\n", encoding="utf-8")
+    found = faults(audited(packed(store, described=False)))
+    assert found["version"].verdict is Verdict.UNPROVEN
+    assert not witness.exists()
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"a": "' + "x" * 1_000_001 + '"}'], ids=["deep", "long"])
+def test_a_description_that_nobody_should_read(folder: Path, content: str) -> None:
+    (folder / BUILD_JSON).write_text(content, encoding="utf-8")
+    assert faults(audited(packed(folder, described=False)))["build.json"].verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "n\ud800", "n\0", "\x1b[31m"])
+def test_a_description_with_a_name_that_no_file_can_have(folder: Path, name: str) -> None:
+    about = json.loads((_described(folder) / BUILD_JSON).read_text(encoding="utf-8"))
+    about["files"][name] = {"sha256": "0" * 64, "size": 1}
+    (folder / BUILD_JSON).write_text(json.dumps(about), encoding="utf-8")
+    assert faults(audited(packed(folder, described=False)))["build.json"].verdict is Verdict.FAIL
+
+
+def test_a_top_folder_that_others_may_change(folder: Path) -> None:
+    top = tarfile.TarInfo("llama-b7")
+    top.type, top.mode = tarfile.DIRTYPE, 0o777
+    assert only(audited(packed(folder, top)), "modes").file == "."
 
 
 def test_a_strangers_archive_is_reported_and_not_passed(folder: Path) -> None:

@@ -50,6 +50,7 @@ def test_folders_links_and_modes_are_noted(tmp_path: Path) -> None:
         link(b"top/lib/d", b"top/a", tarfile.LNKTYPE),
     )
     assert {name: (member.kind, member.to) for name, member in found.members.items()} == {
+        ".": ("folder", ""),
         "lib/b": ("file", ""),
         "lib/c": ("link", "../a"),
         "lib/d": ("link", "../../top/a"),
@@ -73,6 +74,9 @@ def test_folders_links_and_modes_are_noted(tmp_path: Path) -> None:
         (Member(name=b"top/null", kind=tarfile.CHRTYPE), "neither"),
         (FILE, "twice"),
         (Member(name=b"top/a/b"), "below a file"),
+        (Member(name=b"top/a/", kind=tarfile.DIRTYPE), "twice"),
+        (Member(name=b"top", data=b"x"), "where a folder is"),
+        (Member(name=b"top/" + b"a/" * 1500 + b"b"), "more than 12 folders"),
     ],
 )
 def test_what_nobody_should_unpack(tmp_path: Path, member: Member, words: str) -> None:
@@ -144,6 +148,36 @@ def test_a_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotAnArchive, match="unpacks to more"):
         opened(tmp_path, Member(name=b"top/a", data=bytes(1001)))
     assert not (tmp_path / "into").exists()
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_notes_that_would_fill_the_memory(tmp_path: Path, kind: bytes) -> None:
+    with pytest.raises(NotAnArchive, match="a name or note of 100001 bytes"):
+        opened(tmp_path, Member(name=b"note", kind=kind, data=bytes(100_001)), FILE)
+
+
+def test_headers_that_only_announce_headers(tmp_path: Path) -> None:
+    path = tmp_path / "x.tar.gz"
+    note = tar_bytes([Member(name=b"n" * 120)])[:1024]
+    path.write_bytes(gzip.compress(note * 3000 + tar_bytes([FILE])))
+    with pytest.raises(NotAnArchive, match="recursion"):
+        open_archive(path, tmp_path / "into")
+
+
+@pytest.mark.parametrize("second", [gzip.compress, lambda content: gzip.compress(bytes(20480) + content)])
+def test_a_second_archive_behind_the_end(tmp_path: Path, second: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "x.tar.gz"
+    path.write_bytes(gzip.compress(tar_bytes([FILE])) + second(tar_bytes([Member(name=b"top/evil")])))
+    found = open_archive(path, tmp_path / "into")
+    assert [why for _, why in found.refused] == ["something follows the end of the archive"]
+
+
+def test_nothing_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "REST_LIMIT", 50_000)
+    path = tmp_path / "x.tar.gz"
+    path.write_bytes(gzip.compress(tar_bytes([FILE]) + bytes(60_000)))
+    with pytest.raises(NotAnArchive, match="behind its end"):
+        open_archive(path, tmp_path / "into")
 
 
 def test_too_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
