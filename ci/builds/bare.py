@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci.builds.engine import Engine, Job
+from ci.builds.box import Job
+from ci.builds.engine import Engine
 from ci.builds.recipe import SOURCE_DATE_EPOCH
 from ci.errors import ArchiveProblem
 

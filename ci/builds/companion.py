@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.builds.archive import add_bytes, add_file, new_archive
-from ci.builds.engine import Engine, Job
+from ci.builds.box import Job
+from ci.builds.engine import Engine
 from ci.builds.target import TARGETS_FILE, Lane
 from ci.builds.toolchain.image import LABEL, ToolchainImage
 from ci.builds.toolchain.lock import load_parts

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from ci.builds.arch import check_supported
 from ci.builds.archive import add_bytes
+from ci.builds.box import Box, Ended, Job
 from ci.builds.compiler import job_count, usable_memory
-from ci.builds.engine import Box, Ended, Engine, Job
+from ci.builds.engine import Engine
 from ci.builds.faults import error_of
 from ci.builds.licences import write_licences
 from ci.builds.ninja import STATUS, Failure, explain, explain_configure, parse_progress

@@ -14,9 +14,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ci.builds.box import Job
 from ci.builds.compiler import job_count
 from ci.builds.contained import BUILD, BYTES_PER_CUDA_JOB, SOURCE, build_env
-from ci.builds.engine import Engine, Job
+from ci.builds.engine import Engine
 from ci.builds.ninja import parse_progress
 from ci.builds.recipe import cmake_arguments, recipe_for
 from ci.builds.target import find_lane, find_target

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from ci.builds.box import OWNER_LABEL
 from ci.builds.contained import CACHE_LABEL, Maker, build_contained, owner_of
 from ci.builds.elf import read_elf
-from ci.builds.engine import OWNER_LABEL, Engine
+from ci.builds.engine import Engine
 from ci.builds.package import pack_build
 from ci.builds.recipe import recipe_for
 from ci.builds.store import Build

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from ci.builds.box import Job
 from ci.builds.contained import CACHE_LABEL
-from ci.builds.engine import Engine, Job
+from ci.builds.engine import Engine
 from ci.builds.shelf import Item, Kind
 from ci.builds.toolchain.image import ToolchainImage
 from ci.console import Console

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ci.builds.engine import Ended, Engine, Job
+from ci.builds.box import Ended, Job
+from ci.builds.engine import Engine
 from ci.builds.target import Lane, find_lane
 from ci.builds.toolchain.image import (
     LABEL,

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from ci.builds.engine import Box, Ended, Engine, EngineFacts, Image, Job
+from ci.builds.box import Box, Ended, Job
+from ci.builds.engine import Engine, EngineFacts, Image
 from ci.errors import EngineProblem
 
 FACTS = EngineFacts(version="20.10", cpus=2, memory=8_000_000_000, address="unix:///nowhere.sock")

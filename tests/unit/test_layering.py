@@ -23,9 +23,11 @@ ADAPTERS = {
     "ci.builds.companion",
     "ci.builds.compare",
     "ci.builds.bare",
+    "ci.builds.box",
     "ci.builds.compiler",
     "ci.builds.contained",
     "ci.builds.engine",
+    "ci.builds.engine_errors",
     "ci.builds.audit.auditing",
     "ci.builds.audit.opened",
     "ci.builds.elf",
@@ -88,7 +90,7 @@ ADAPTERS = {
 
 DOOR_OF = {
     "subprocess": {"ci.process", "ci.dialogue"},
-    "requests": {"ci.llama.client", "ci.index", "ci.builds.engine"},  # SDKs raise its errors
+    "requests": {"ci.llama.client", "ci.index", "ci.builds.box", "ci.builds.engine", "ci.builds.engine_errors"},
     "pydantic": {"ci.config"},
     "pydantic_core": {"ci.config"},
     "pygit2": {"ci.series.engine.objects"},
@@ -99,7 +101,7 @@ DOOR_OF = {
     "matplotlib": {"ci.report.plots"},
     "filelock": {"ci.files"},
     "elftools": {"ci.builds.elf"},
-    "docker": {"ci.builds.engine"},
+    "docker": {"ci.builds.box", "ci.builds.engine", "ci.builds.engine_errors"},
     "tree_sitter": {"ci.series.drift.declarations"},
     "tree_sitter_c": {"ci.series.drift.declarations"},
     "tree_sitter_cpp": {"ci.series.drift.declarations"},

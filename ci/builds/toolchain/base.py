@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from ci.builds.engine import Engine, Image, Job
+from ci.builds.box import Job
+from ci.builds.engine import Engine, Image
 from ci.builds.target import Lane
 from ci.errors import BaseMissing, EngineProblem, UsageProblem
 

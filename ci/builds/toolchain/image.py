@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci.builds.engine import Engine, Image, Job
+from ci.builds.box import Job
+from ci.builds.engine import Engine, Image
 from ci.builds.target import Lane
 from ci.builds.toolchain.assemble import LAYOUT, fetch_wheels, write_context, write_label_context
 from ci.builds.toolchain.base import PACKAGES, Base, check_cuda_reference, find_base, name_of, named_image

@@ -10,7 +10,9 @@ import requests
 from docker import errors as docker_errors
 from docker.models.containers import Container
 
-from ci.builds.engine import Box, Engine, EngineFacts, Job, _refused
+from ci.builds.box import Box, Job
+from ci.builds.engine import Engine, EngineFacts
+from ci.builds.engine_errors import refused
 from ci.errors import BuildLate, DiskFull, EngineMissing, EngineProblem
 
 QUIET: Callable[[str], None] = lambda _: None  # noqa: E731 - a name for the tests
@@ -54,7 +56,7 @@ def box_of(container: FakeContainer) -> Box:
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ci.builds.engine.POLL_S", 0.0)
+    monkeypatch.setattr("ci.builds.box.POLL_S", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -102,9 +104,9 @@ def test_a_container_that_is_gone_is_no_success() -> None:
 
 def test_a_full_engine_is_a_full_disk() -> None:
     full = docker_errors.APIError("500", explanation="write /x: no space left on device")
-    assert isinstance(_refused("copying", full), DiskFull)
+    assert isinstance(refused("copying", full), DiskFull)
     other = docker_errors.APIError("500", explanation="no such mount")
-    assert isinstance(_refused("copying", other), EngineProblem)
+    assert isinstance(refused("copying", other), EngineProblem)
 
 
 def test_no_engine_says_where_it_was_looked_for_and_how_to_get_one(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ci.builds.engine import Image, Job
+from ci.builds.box import Job
+from ci.builds.engine import Image
 from ci.builds.target import find_lane
 from ci.builds.toolchain.base import IMPORTED, PUBLIC, check_cuda_reference, find_base
 from ci.errors import BaseMissing, EngineProblem, UsageProblem

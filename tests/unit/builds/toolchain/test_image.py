@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ci.builds.engine import Image, Job
+from ci.builds.box import Job
+from ci.builds.engine import Image
 from ci.builds.target import find_lane
 from ci.builds.toolchain import assemble, image
 from ci.builds.toolchain.base import IMPORTED
