@@ -156,6 +156,9 @@ def named_target(words: Sequence[str]) -> list[str]:
 def tests_engine(session: nox.Session) -> None:
     """Tests with the real Docker Engine: toolchain, container builds, a bare system. They fail without an engine."""
     prepare(session)
+    if not session.posargs:
+        tool(session, "invoke", "toolchain")
+        tool(session, "invoke", "build")
     tool(session, "pytest", *(session.posargs or ["tests/engine"]))
 
 
