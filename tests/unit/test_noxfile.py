@@ -73,3 +73,17 @@ def test_a_broken_install_is_done_again(session: Recorder, step: str) -> None:
 )
 def test_a_target_may_be_named_alone(words: list[str], named: list[str]) -> None:
     assert noxfile.named_target(words) == named
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["a.tar.gz"], ["--file", "a.tar.gz"]),
+        (["a", "b", "--json"], ["--file", "a", "--file", "b", "--json"]),
+        (["--target", "sm75", "--lane", "cu13", "a"], ["--target", "sm75", "--lane", "cu13", "--file", "a"]),
+        (["--file", "a", "--target=sm75", "b"], ["--file", "a", "--target=sm75", "--file", "b"]),
+        ([], []),
+    ],
+)
+def test_plain_words_of_an_audit_are_its_files(words: list[str], named: list[str]) -> None:
+    assert noxfile.named_files(words) == named

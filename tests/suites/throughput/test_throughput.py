@@ -46,9 +46,7 @@ def side(name: str, build: Build) -> Side:
     return Side(name=name, build=build.path, digest=build.digest, label=build.label, making=build.making)
 
 
-def measured(
-    home: Home, name: str, plan: Plan, sides: tuple[Side, Side], profile: str, device: Device
-) -> Measured:
+def measured(home: Home, name: str, plan: Plan, sides: tuple[Side, Side], profile: str, device: Device) -> Measured:
     policy = POLICIES[profile]
     refusal = not_comparable(*sides)
     if refusal:  # before any model is fetched
