@@ -22,6 +22,7 @@ from ci.errors import EngineMissing
 
 QUESTION_S = 60
 """How long the engine may take to answer one question."""
+NOT_ALLOWED = "sudo usermod -aG docker $USER  # then log in anew, and run the command again"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,8 @@ class Engine:
             client = docker.DockerClient.from_env(timeout=QUESTION_S, environment=environ)
             return cls(client=client, facts=_facts(client.info(), address))
         except (docker_errors.DockerException, requests.RequestException, OSError) as error:
-            raise EngineMissing(f"no Docker Engine answers at {address}: {first_line(error)}") from error
+            hint = NOT_ALLOWED if "Permission denied" in str(error) else None
+            raise EngineMissing(f"no Docker Engine answers at {address}: {first_line(error)}", hint=hint) from error
 
     def __enter__(self) -> Self:
         return self

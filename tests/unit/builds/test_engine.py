@@ -1,8 +1,10 @@
 """The engine's moods: slow answers, lost containers, a full disk; a build's end is its exit code, nothing else."""
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
+from unittest.mock import Mock
 
 import docker
 import pytest
@@ -114,6 +116,19 @@ def test_no_engine_says_where_it_was_looked_for_and_how_to_get_one(tmp_path: Pat
     with pytest.raises(EngineMissing, match=address) as caught:
         Engine.connect({"DOCKER_HOST": address})
     assert "apt-get install docker.io" in caught.value.hint
+
+
+def test_an_engine_that_is_not_for_this_user_is_not_installed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = docker_errors.DockerException("('Connection aborted.', PermissionError(13, 'Permission denied'))")
+    monkeypatch.setattr(docker.DockerClient, "from_env", Mock(side_effect=refusal))
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("docker.sock")
+    with pytest.raises(EngineMissing, match="Permission denied") as caught:
+        Engine.connect({"DOCKER_HOST": f"unix://{tmp_path}/docker.sock"})
+    assert "usermod -aG docker" in caught.value.hint
 
 
 class FakeContainers:
