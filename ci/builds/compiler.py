@@ -107,7 +107,8 @@ def job_count(environ: Mapping[str, str], *, cpus: int, memory: int, per_job: in
         return max(1, min(cpus, memory // per_job))
     if not (asked.isascii() and asked.isdecimal() and 1 <= int(asked) <= 1024):
         raise UsageProblem(
-            f"{ENV_JOBS}={asked!r} is not a whole number from 1 to 1024", hint=f"export {ENV_JOBS}={cpus}"
+            f"{ENV_JOBS}={asked!r} is not a whole number from 1 to 1024",
+            hint=f"export {ENV_JOBS}={cpus}  # or --jobs {cpus}",
         )
     return int(asked)
 

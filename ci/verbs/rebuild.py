@@ -87,7 +87,8 @@ def checked_variant(variant: str) -> str:
         UsageProblem: there is no such variant.
     """
     if variant not in ("", *VARIANTS):
-        raise UsageProblem(f"variant {variant!r} is not one of {', '.join(VARIANTS)}", hint="--variant speed")
+        words = f"variant {variant!r} is not one of {', '.join(VARIANTS)}"
+        raise UsageProblem(words, hint="invoke rebuild-check --variant speed")
     return variant
 
 
