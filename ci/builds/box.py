@@ -21,6 +21,7 @@ from docker.models.containers import Container
 
 from ci.builds.engine_errors import engine_errors, refused
 from ci.builds.logtail import LogTail
+from ci.digest import sha256_bytes
 from ci.errors import BuildLate, EngineProblem
 from ci.files import no_space_as_error, staged_dir
 
@@ -31,6 +32,8 @@ OWNER_LABEL = "org.speedfork.owner"
 """On every container of ours: `build:<digest of the state directory>:<target id>` and the like."""
 
 POLL_S = 0.5
+SILENCE_S = 600
+"""How long an engine may answer nothing: ten questions in a row."""
 STOP_GRACE_S = 5
 USER = "1000:1000"
 PIDS = 4096
@@ -73,6 +76,11 @@ class Ended:
     lines: tuple[str, ...]
 
 
+def owned_by(kind: str, root: Path, name: str) -> str:
+    """Whose a container is: what for, and of which state directory, so that no checkout removes another's."""
+    return f"{kind}:{sha256_bytes(str(root).encode())[:16]}:{name}"
+
+
 class Box:
     """A container that was made for one job and has not started yet, runs, or ended."""
 
@@ -80,6 +88,7 @@ class Box:
         self._container = container
         self._tethered = tethered
         self._tether: object = None
+        self._heard = 0.0
 
     @property
     def name(self) -> str:
@@ -111,8 +120,8 @@ class Box:
     def follow(self, on_line: Callable[[str], None], *, deadline_s: float) -> Ended:
         """Watch the program to its end.
 
-        An engine that does not answer a question in time is asked again until the deadline: the program may well go
-        on meanwhile, and only its exit code says how it ended.
+        An engine that does not answer a question in time, or cuts its answer, is asked again until it was silent for
+        too long: the program may well go on meanwhile, and only its exit code says how it ended.
 
         Args:
             on_line: called for each line of output as it comes.
@@ -120,9 +129,10 @@ class Box:
 
         Raises:
             BuildLate: not over by the deadline; the container was stopped.
-            EngineProblem: the engine has lost the container.
+            EngineProblem: the engine has lost the container, or answers nothing any more.
         """
         tail, until = LogTail(), time.monotonic() + deadline_s
+        self._heard = time.monotonic()
         lines: list[str] = []
         while True:
             over = self._over()
@@ -134,18 +144,21 @@ class Box:
             if time.monotonic() > until:
                 self.stop()
                 raise BuildLate(f"not over after {deadline_s:.0f} s: {self.name} was stopped")
+            if time.monotonic() - self._heard > SILENCE_S:
+                raise EngineProblem(f"the engine answers nothing about {self.name} for {SILENCE_S} s")
             time.sleep(POLL_S)
 
     def _over(self) -> tuple[int, bool] | None:
         """Exit code and whether memory ran out, once the program has ended; None before, or without an answer."""
         try:
             self._container.reload()
-        except (requests.Timeout, requests.ConnectionError):
-            return None
         except docker_errors.NotFound as lost:
             raise EngineProblem(f"the engine no longer has the container {self.name}") from lost
         except docker_errors.APIError as error:
             raise refused("asking for the container's state", error) from error
+        except requests.RequestException:
+            return None
+        self._heard = time.monotonic()
         state = self._container.attrs["State"]
         if state["Status"] not in ("exited", "dead"):
             return None
@@ -157,10 +170,10 @@ class Box:
             if since:
                 return bytes(self._container.logs(timestamps=True, since=since))
             return bytes(self._container.logs(timestamps=True))
-        except (requests.Timeout, requests.ConnectionError):
-            return b""
         except docker_errors.APIError as error:
             raise refused("reading the container's output", error) from error
+        except requests.RequestException:
+            return b""
 
     def stop(self) -> None:
         """Stop the program, kindly, then not."""
@@ -177,6 +190,7 @@ class Box:
         with engine_errors(f"copying {path} out of the container"), no_space_as_error(str(into)):
             chunks, _ = self._container.get_archive(path)
             with (
+                _cut_as_error(path),
                 staged_dir(into) as folder,
                 tarfile.open(fileobj=io.BufferedReader(_Chunks(chunks)), mode="r|") as members,
             ):
@@ -219,6 +233,14 @@ class _Chunks(io.RawIOBase):
         return size
 
 
+@contextlib.contextmanager
+def _cut_as_error(path: str) -> Iterator[None]:
+    try:
+        yield
+    except tarfile.TarError as cut:
+        raise EngineProblem(f"copying {path} out of the container: the engine's answer is not whole: {cut}") from cut
+
+
 def _write_member(member: tarfile.TarInfo, members: tarfile.TarFile, folder: Path) -> None:
     parts = PurePosixPath(member.name).parts[1:]  # the first is the folder that was asked for
     if member.isdir() and not parts:
@@ -254,6 +276,7 @@ def create(client: docker.DockerClient, job: Job) -> Container:
         security_opt=["no-new-privileges"],
         pids_limit=PIDS,
         init=True,
+        use_config_proxy=False,  # proxies of this machine's user, with their passwords, are not for a build
         stdin_open=job.tethered,
         mem_limit=job.memory,
         memswap_limit=job.memory,

@@ -27,7 +27,7 @@ def licences(source: Path) -> Mapping[str, bytes]:
         BuildFailed: the sources have no LICENSE.
     """
     own = source / "LICENSE"
-    if not own.is_file():
+    if not _is_inside(own, source):
         raise BuildFailed("the sources have no LICENSE file: nothing of them may be passed on")
     vendored = source / "vendor"
     found = {**dict(_in_sources(vendored)), **dict(_in_files(vendored)), **dict(_collected(source / "licenses"))}
@@ -45,20 +45,26 @@ def write_licences(source: Path, into: Path) -> None:
         (into / name).chmod(0o644)
 
 
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Whether it is a file of that folder: sources may hold links to any file of whoever builds them."""
+    return path.is_file() and path.resolve().is_relative_to(folder.parent.resolve() / folder.name)
+
+
 def _collected(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.glob("LICENSE-*")):
-        yield path.name, path.read_bytes()
+        if _is_inside(path, folder):
+            yield path.name, path.read_bytes()
 
 
 def _in_files(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.rglob("*")):
-        if path.name in NAMES and path.is_file():
+        if path.name in NAMES and _is_inside(path, folder):
             yield _name(path, folder), path.read_bytes()
 
 
 def _in_sources(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.rglob("*"), reverse=True):  # the first file of a folder is the one that counts
-        if path.suffix in (".c", ".h", ".hpp") and path.is_file():
+        if path.suffix in (".c", ".h", ".hpp") and _is_inside(path, folder):
             for comment in _COMMENT.findall(path.read_bytes()):
                 if _TERMS.search(comment):
                     yield _name(path, folder), comment + b"\n"

@@ -44,7 +44,7 @@ def write_tree(git: Git, tree: str, into: Path) -> int:
     """
     files = list_tree(git, tree)
     with no_space_as_error(str(into)):
-        for folder in sorted({(into / file.name).parent for file in files}):
+        for folder in sorted({into, *((into / file.name).parent for file in files)}):
             folder.mkdir(parents=True, exist_ok=True)
         for file, content in git.blobs_of(files):
             _write(into / file.name, file.mode, content)

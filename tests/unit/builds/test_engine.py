@@ -1,7 +1,7 @@
 """The engine's moods: slow answers, lost containers, a full disk; a build's end is its exit code, nothing else."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
 from unittest.mock import Mock
@@ -16,6 +16,7 @@ from ci.builds.box import Box, Job
 from ci.builds.engine import Engine, EngineFacts
 from ci.builds.engine_errors import refused
 from ci.errors import BuildLate, DiskFull, EngineMissing, EngineProblem
+from tests.helpers.archives import Member, tar_bytes
 
 QUIET: Callable[[str], None] = lambda _: None  # noqa: E731 - a name for the tests
 
@@ -63,8 +64,13 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "slow",
-    [requests.ReadTimeout("60 s"), requests.ConnectionError(requests.ReadTimeout("60 s"))],
-    ids=["plain", "wrapped"],
+    [
+        requests.ReadTimeout("60 s"),
+        requests.ConnectionError(requests.ReadTimeout("60 s")),
+        requests.exceptions.ChunkedEncodingError("cut"),
+        requests.exceptions.JSONDecodeError("cut", "{", 1),
+    ],
+    ids=["plain", "wrapped", "cut", "half"],
 )
 @pytest.mark.parametrize("code", [0, 1])
 def test_an_engine_that_answers_late_is_asked_again_and_the_exit_code_decides(slow: Exception, code: int) -> None:
@@ -80,7 +86,7 @@ def test_output_that_cannot_be_read_now_is_read_later() -> None:
         ("running", 0, False),
         ("running", 0, False),
         ("exited", 0, False),
-        logs=[requests.ReadTimeout("late"), line, line],
+        logs=[requests.exceptions.ChunkedEncodingError("cut"), line, line],
     )
     heard: list[str] = []
     assert box_of(container).follow(heard.append, deadline_s=60).lines == ("hello",)
@@ -102,6 +108,26 @@ def test_at_the_deadline_it_is_stopped_once_and_reported() -> None:
 def test_a_container_that_is_gone_is_no_success() -> None:
     with pytest.raises(EngineProblem, match="no longer has the container made-up"):
         box_of(FakeContainer(docker_errors.NotFound("gone"))).follow(QUIET, deadline_s=60)
+
+
+def test_an_engine_that_answers_nothing_any_more_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ci.builds.box.SILENCE_S", -1)
+    with pytest.raises(EngineProblem, match="answers nothing about made-up"):
+        box_of(FakeContainer(requests.ConnectionError("refused"))).follow(QUIET, deadline_s=60)
+
+
+class CutContainer(FakeContainer):
+    """A container whose files come as far as the connection holds."""
+
+    def get_archive(self, path: str) -> tuple[Iterator[bytes], object]:
+        whole = tar_bytes([Member(name=b"out/a", data=bytes(5000))])
+        return iter([whole[:2000]]), {}
+
+
+def test_files_that_do_not_come_whole_leave_nothing(tmp_path: Path) -> None:
+    with pytest.raises(EngineProblem, match="not whole"):
+        box_of(CutContainer(("exited", 0, False))).fetch("/out", tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_engine_is_a_full_disk() -> None:

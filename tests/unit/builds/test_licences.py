@@ -63,3 +63,29 @@ def test_they_are_written_readable_for_everybody(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     write_licences(tmp_path / "src", tmp_path / "out")
     assert (tmp_path / "out" / "LICENSE").stat().st_mode & 0o777 == 0o644
+
+
+TERMS = b"/* Permission is hereby granted to nobody: a file of whoever builds. */"
+
+
+@pytest.mark.parametrize(
+    "link", ["LICENSE", "vendor", "vendor/a/LICENSE", "vendor/a/a.h", "licenses", "licenses/LICENSE-x"]
+)
+def test_files_outside_the_sources_are_not_passed_on(tmp_path: Path, link: str) -> None:
+    secret, source = tmp_path / "secret", tmp_path / "src"
+    write(secret, {"LICENSE": TERMS, "a/LICENSE": TERMS, "a/a.h": TERMS, "LICENSE-x": TERMS})
+    write(source, {"LICENSE": b"MIT"} if link != "LICENSE" else {"README": b""})
+    (source / link).parent.mkdir(parents=True, exist_ok=True)
+    is_folder = link in ("vendor", "licenses")
+    (source / link).symlink_to(secret if is_folder else secret / "LICENSE")
+    if link == "LICENSE":
+        with pytest.raises(BuildFailed, match="no LICENSE"):
+            licences(source)
+    else:
+        assert licences(source) == {"LICENSE": b"MIT"}
+
+
+def test_a_link_within_the_sources_is_followed(tmp_path: Path) -> None:
+    write(tmp_path, {"LICENSES/mit": b"MIT"})
+    (tmp_path / "LICENSE").symlink_to("LICENSES/mit")
+    assert licences(tmp_path) == {"LICENSE": b"MIT"}
