@@ -27,7 +27,15 @@ class Used:
 
 
 def use_archive(
-    engine: Engine, image: str, archive: Path, model: Path, *, prompt: int, count: int, label: str
+    engine: Engine,
+    image: str,
+    archive: Path,
+    model: Path,
+    *,
+    prompt: int,
+    count: int,
+    label: str,
+    owner: str = "bare",
 ) -> Used:
     """Unpack an archive in a container, ask its server for its version and for one completion.
 
@@ -39,6 +47,7 @@ def use_archive(
         prompt: the one token of the prompt.
         count: how many tokens to ask for.
         label: what the server must call itself.
+        owner: whose the container is; what a killed run of the same owner left goes first.
 
     Raises:
         ArchiveProblem: it does not start, does not answer, or names another build.
@@ -47,12 +56,13 @@ def use_archive(
     """
     job = Job(
         image=image,
-        argv=("bash", "/work/bare.sh", top_of(archive), str(prompt), str(count)),
-        owner="bare",
+        argv=("timeout", f"{DEADLINE_S}", "bash", "/work/bare.sh", top_of(archive), str(prompt), str(count)),
+        owner=owner,
         env={"LC_ALL": "C"},
         volumes={},
         memory=MEMORY,
     )
+    engine.remove_orphans(owner)
     with engine.container(job) as box, tempfile.TemporaryFile() as inputs:
         with tarfile.open(fileobj=inputs, mode="w") as tar:
             for name, path in (("bare.sh", SCRIPT), ("model.gguf", model)):

@@ -58,8 +58,12 @@ def companion_name(lane: Lane) -> str:
     return f"cudart-{lane.name}-linux-x64.tar.gz"
 
 
-def fetch_companions(engine: Engine, toolchain: ToolchainImage, lane: Lane, into: Path) -> Companions:
+def fetch_companions(
+    engine: Engine, toolchain: ToolchainImage, lane: Lane, into: Path, *, owner: str = "companion"
+) -> Companions:
     """Copy a lane's libraries out of its toolchain image into a new folder `into`.
+
+    What a killed run of the same owner left in the engine goes first.
 
     Raises:
         ConfigProblem: `targets.toml` names a library that we know no terms of.
@@ -70,10 +74,11 @@ def fetch_companions(engine: Engine, toolchain: ToolchainImage, lane: Lane, into
     job = Job(
         image=toolchain.id,
         argv=("sh", "-euc", SCRIPT, "sh", " ".join(projects), *lane.companions),
-        owner=f"companion:{lane.name}",
+        owner=owner,
         env={},
         volumes={},
     )
+    engine.remove_orphans(owner)
     with engine.container(job) as box:
         box.start()
         ended = box.follow(lambda _: None, deadline_s=DEADLINE_S)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ci.builds.arch import check_supported
 from ci.builds.archive import add_bytes
-from ci.builds.box import Box, Ended, Job
+from ci.builds.box import Box, Ended, Job, owned_by
 from ci.builds.compiler import job_count, usable_memory
 from ci.builds.engine import Engine
 from ci.builds.faults import error_of
@@ -29,7 +29,6 @@ from ci.builds.target import Target
 from ci.builds.toolchain.image import ToolchainImage
 from ci.builds.tree import write_tree
 from ci.console import Console, Task
-from ci.digest import sha256_bytes
 from ci.errors import SpeedforkError, UsageProblem
 from ci.files import exclusive, remove_tree, require_free_space, write_atomic
 from ci.git import Git
@@ -226,8 +225,8 @@ class Maker:
 
 
 def owner_of(home: Home, target: Target) -> str:
-    """Whose a container is: two checkouts of one machine do not remove each other's."""
-    return f"build:{sha256_bytes(str(home.root).encode())[:16]}:{target.id}"
+    """Whose the containers of a target's builds are."""
+    return owned_by("build", home.root, target.id)
 
 
 def deadline_of(environ: Mapping[str, str]) -> float:

@@ -44,4 +44,5 @@ def key_of(request: BuildRequest, compiler: str) -> BuildKey:
         target=target.name,
         lane=target.lane.name if target.lane else "",
         platform=target.platform,
+        minimum_driver=target.lane.minimum_driver if target.lane else "",
     )

@@ -38,6 +38,8 @@ class BuildKey:
         target: `sm75`.
         lane: toolkit lane, `cu13`; empty for a target without.
         platform: `x64`.
+        minimum_driver: first major version of the driver that runs the binaries; empty for builds without device
+            code. It follows from the lane, and is not among the inputs that the digest is over.
     """
 
     variant: Variant
@@ -49,6 +51,7 @@ class BuildKey:
     target: str
     lane: str
     platform: str
+    minimum_driver: str = ""
 
     @property
     def digest(self) -> str:
@@ -79,6 +82,7 @@ class Build:
         target: e.g. `cpu`.
         lane: toolkit lane, e.g. `cu13`; empty for a target without.
         platform: e.g. `x64`.
+        minimum_driver: first major version of the driver that runs it; empty where no device code is.
         recipe: hex digest of the recipe.
         options: CMake cache entries of the recipe.
         flags: compiler flags of the recipe.
@@ -97,6 +101,7 @@ class Build:
     target: str
     lane: str
     platform: str
+    minimum_driver: str
     recipe: str
     options: Mapping[str, str]
     flags: tuple[str, ...]
@@ -138,6 +143,7 @@ class _BuildJson(Model):
     target: str = Field(pattern=r"^[a-z0-9]+$")
     lane: str = Field(default="", pattern=r"^[a-z0-9]*$")
     platform: str = Field(pattern=r"^[a-z0-9]+$")
+    minimum_driver: str = Field(default="", pattern=r"^[0-9]{0,4}$")
     recipe: Sha256
     options: Mapping[str, str]
     flags: tuple[str, ...]
@@ -180,6 +186,7 @@ def _described(key: BuildKey, folder: Path) -> dict[str, object]:
         "target": key.target,
         "lane": key.lane,
         "platform": key.platform,
+        "minimum_driver": key.minimum_driver,
         "recipe": key.recipe.digest,
         "options": dict(key.recipe.options),
         "flags": list(key.recipe.flags),
@@ -222,6 +229,7 @@ def load_build(path: Path, *, check: bool = False) -> Build:
         target=known.target,
         lane=known.lane,
         platform=known.platform,
+        minimum_driver=known.minimum_driver,
         recipe=known.recipe,
         options=known.options,
         flags=known.flags,

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ci.builds.box import owned_by
 from ci.builds.companion import fetch_companions, pack_companion
 from ci.builds.engine import Engine
 from ci.builds.package import archive_name, pack_build
@@ -76,11 +77,11 @@ def plan_companion(context: Context) -> JsonMap:
 def run_companion(context: Context) -> StageResult:
     """Take the libraries out of the toolchain image and pack them."""
     lane, folder = lane_of(context), context.value(Archived).folder
-    scratch = context.home.work / "companion"
+    scratch, owner = context.home.work / "companion", owned_by("companion", context.home.root, lane.name)
     with context.console.task(f"companion libraries of {lane.name}"), Engine.connect() as engine:
         try:
             made = pack_companion(
-                lane, fetch_companions(engine, toolchain_image(engine, lane), lane, scratch), folder
+                lane, fetch_companions(engine, toolchain_image(engine, lane), lane, scratch, owner=owner), folder
             )
         finally:
             remove_tree(scratch)

@@ -7,6 +7,7 @@ from pathlib import Path
 from ci.builds.audit.auditing import audit_archive
 from ci.builds.audit.values import AuditReport
 from ci.builds.bare import use_archive
+from ci.builds.box import owned_by
 from ci.builds.engine import Engine
 from ci.builds.store import Build, load_build
 from ci.builds.target import Lane, Target
@@ -30,8 +31,10 @@ AUDITOR = Suite(
     sources=(
         "ci/builds/audit/*",
         "ci/builds/bare.*",
+        "ci/builds/box.py",
         "ci/builds/elf*",
         "ci/builds/floor.py",
+        "ci/builds/store.py",
         "ci/builds/target.py",
         "ci/config/targets.toml",
         "ci/stages/audit.py",
@@ -110,9 +113,10 @@ def bare_start(context: Context, engine: Engine, archive: Path, build: Build) ->
     pair = ensure_pair(context.home, SMALL)
     bare = engine.image(BARE)
     image = bare.id if bare else toolchain_image(engine, lane_of(context)).base
+    prompt, owner = pair.law.first, owned_by("bare", context.home.root, build.target_id)
     try:
         used = use_archive(
-            engine, image, archive, pair.target, prompt=pair.law.first, count=TOKENS, label=build.label
+            engine, image, archive, pair.target, prompt=prompt, count=TOKENS, label=build.label, owner=owner
         )
     except ArchiveProblem as problem:
         return GateResult(gate=gate, verdict=Verdict.FAIL, reason=problem.message)

@@ -53,7 +53,7 @@ def sound(**changes: Any) -> Bundle:
         members={**programs, **texts},
         elves=looked,
         texts=TEXTS,
-        stated=Stated(label="b7-speed.1", target="sm75", lane="cu13"),
+        stated=Stated(label="b7-speed.1", target="sm75", lane="cu13", minimum_driver="580"),
         version="version: 7 (b7-speed.1)",
         target=TARGET,
     )

@@ -119,7 +119,14 @@ def read_stated(folder: Path) -> tuple[Build | None, Stated | None]:
         fault = ""
     except DigestMismatch as bad:
         fault = plain("; ".join(bad.message.splitlines()[1:]))[:500]
-    return None if fault else build, Stated(label=build.label, target=build.target, lane=build.lane, fault=fault)
+    said = Stated(
+        label=build.label,
+        target=build.target,
+        lane=build.lane,
+        minimum_driver=build.minimum_driver,
+        fault=fault,
+    )
+    return None if fault else build, said
 
 
 def _target_of(stated: Stated | None) -> Target | None:

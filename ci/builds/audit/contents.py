@@ -103,6 +103,11 @@ def companions(bundle: Bundle) -> tuple[Finding, ...]:
         for names, found in ((wanted - have, "not in the archive"), (have - wanted, "none of the lane's libraries"))
         for name in sorted(names)
     )
+    faults += tuple(
+        Finding(rule=PARTS, verdict=Verdict.FAIL, file=name, found=f"it calls itself {elf.soname}", expected=name)
+        for name, elf in sorted(bundle.elves.items())
+        if elf.soname and elf.soname != name
+    )
     return faults or (Finding(rule=PARTS, verdict=Verdict.PASS, found=" ".join(sorted(have)), expected=expected),)
 
 
@@ -118,7 +123,12 @@ def stated(bundle: Bundle) -> tuple[Finding, ...]:
     told = f"{own.target}-{own.lane}" if own.lane else own.target
     if target and told != target.id:
         return (Finding(rule=STATED, verdict=Verdict.FAIL, file=STATED, found=told, expected=target.id),)
-    return (Finding(rule=STATED, verdict=Verdict.PASS, found=f"{own.label} for {told}", expected=expected),)
+    floor = target.lane.minimum_driver if target and target.lane else own.minimum_driver
+    if own.minimum_driver != floor:
+        found, asked = f"minimum driver {own.minimum_driver or 'not stated'}", f"minimum driver {floor}"
+        return (Finding(rule=STATED, verdict=Verdict.FAIL, file=STATED, found=found, expected=asked),)
+    found = f"{own.label} for {told}" + (f", driver {floor} or newer" if floor else "")
+    return (Finding(rule=STATED, verdict=Verdict.PASS, found=found, expected=expected),)
 
 
 def version(bundle: Bundle) -> tuple[Finding, ...]:

@@ -38,12 +38,14 @@ class Stated:
         label: what its programs call themselves, e.g. `b11434-speed.1`.
         target: e.g. `sm75`.
         lane: e.g. `cu13`; empty for a target without.
+        minimum_driver: first major version of the driver that it asks for; empty where it states none.
         fault: in which way the files are not the ones that it lists; empty when they are.
     """
 
     label: str
     target: str
     lane: str
+    minimum_driver: str = ""
     fault: str = ""
 
 

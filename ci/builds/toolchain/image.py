@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci.builds.box import Job
+from ci.builds.box import Job, owned_by
 from ci.builds.engine import Engine, Image
 from ci.builds.target import Lane
 from ci.builds.toolchain.assemble import LAYOUT, fetch_wheels, write_context, write_label_context
@@ -143,7 +143,7 @@ def _make(engine: Engine, lane: Lane, home: Home, console: Console, *, base: str
     """Build without labels, look at what came out, label that: an image under our tag is always a measured one."""
     check_cuda_reference(lane, image)
     parts, ours = load_parts(lane), sha256_bytes(str(home.root).encode())[:16]
-    owner = f"toolchain:{ours}:{lane.name}"  # another state directory may be at the same work
+    owner = owned_by("toolchain", home.root, lane.name)  # another state directory may be at the same work
     engine.remove_orphans(owner)
     with console.task("the images that the toolchain stands on"):
         cuda = named_image(engine, image, option="--image") if image else None

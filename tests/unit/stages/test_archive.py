@@ -101,7 +101,7 @@ def archived(context: Context, monkeypatch: pytest.MonkeyPatch) -> Context:
 def test_libraries_that_cannot_be_had_leave_no_archive_and_no_scratch(
     archived: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def half(*args: object) -> None:
+    def half(*args: object, owner: str) -> None:
         scratch = args[-1]
         assert isinstance(scratch, Path)
         scratch.mkdir(parents=True)
@@ -117,7 +117,7 @@ def test_libraries_that_cannot_be_had_leave_no_archive_and_no_scratch(
 
 def test_the_companion_is_what_was_packed(archived: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     packed = archived.home.out / "cudart-cu13-linux-x64.tar.gz"
-    monkeypatch.setattr(archive, "fetch_companions", lambda *_: None)
+    monkeypatch.setattr(archive, "fetch_companions", lambda *_, **__: None)
     monkeypatch.setattr(archive, "pack_companion", lambda *_: packed)
     result = archive.run_companion(archived)
     assert (result.value, result.made) == (Companion(archive=packed), (packed,))

@@ -104,6 +104,10 @@ def test_companions_are_all_there_and_nothing_else() -> None:
     assert (missing.file, missing.found) == ("libcublas.so.13", "not in the archive")
     extra = the(companions(sound(elves={**own, "libnvblas.so.13": ElfFacts()}, companions=LANE)))
     assert (extra.file, extra.found) == ("libnvblas.so.13", "none of the lane's libraries")
+    older = the(
+        companions(sound(elves={**own, "libcudart.so.13": ElfFacts(soname="libcudart.so.12")}, companions=LANE))
+    )
+    assert (older.file, older.found) == ("libcudart.so.13", "it calls itself libcudart.so.12")
 
 
 def test_an_archive_that_says_nothing_of_itself() -> None:
@@ -120,6 +124,13 @@ def test_an_archive_whose_files_are_others() -> None:
 def test_an_archive_of_another_target(target: str, lane: str, told: str) -> None:
     finding = the(stated(sound(stated=Stated(label="b7-speed.1", target=target, lane=lane))))
     assert (finding.found, finding.expected) == (told, "sm75-cu13")
+
+
+@pytest.mark.parametrize("driver", ["", "525", "58"])
+def test_an_archive_that_asks_for_another_driver_or_for_none(driver: str) -> None:
+    own = Stated(label="b7-speed.1", target="sm75", lane="cu13", minimum_driver=driver)
+    finding = the(stated(sound(stated=own)))
+    assert (finding.found, finding.expected) == (f"minimum driver {driver or 'not stated'}", "minimum driver 580")
 
 
 @pytest.mark.parametrize("said", ["version: 7 (b7-speed.10)", "version: 7 (b7)", "illegal instruction", ""])
