@@ -7,6 +7,8 @@ from ci.builds.elf_facts import ElfFacts
 from ci.outcome import Verdict
 
 READABLE, MACHINE, HARDENING, STRIPPED, PATHS = "readable", "machine", "hardening", "stripped", "build-paths"
+COMPANION_PLATFORM = "x64"
+"""What every lane's libraries are for."""
 
 FaultsOf = Callable[[ElfFacts], Iterable[str]]
 """What is wrong with one file, in words."""
@@ -30,9 +32,9 @@ def machine(bundle: Bundle) -> tuple[Finding, ...]:
     """All are for the machine that the archive's name says."""
     kinds = {file: elf.machine for file, elf in sorted(bundle.elves.items())}
     found = " ".join(sorted(set(kinds.values())))
-    if bundle.target is None:
+    if bundle.target is None and bundle.companions is None:
         return (Finding(rule=MACHINE, verdict=Verdict.UNPROVEN, found=found, expected="nothing is promised"),)
-    expected = bundle.target.platform
+    expected = bundle.target.platform if bundle.target else COMPANION_PLATFORM
     faults = tuple(
         Finding(rule=MACHINE, verdict=Verdict.FAIL, file=file, found=kind, expected=expected)
         for file, kind in kinds.items()

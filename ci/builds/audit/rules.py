@@ -26,7 +26,7 @@ OF_BINARIES: tuple[Rule, ...] = (
     hardening.stripped,
     hardening.build_paths,
 )
-OF_COMPANIONS: tuple[Rule, ...] = (linking.runpath, linking.driver, hardening.safety)
+OF_COMPANIONS: tuple[Rule, ...] = (hardening.machine, linking.runpath, linking.driver, hardening.safety)
 """NVIDIA's libraries are passed on as they come: only what would harm a user is judged."""
 
 

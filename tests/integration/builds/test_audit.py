@@ -354,6 +354,12 @@ def test_a_strangers_archive_is_reported_and_not_passed(folder: Path) -> None:
     assert {rule for rule in ("links", "modes", "runpath", "driver", "hardening") if rule in found} == set()
 
 
+def _for_another_machine(library: Path) -> None:
+    """The machine stands in two bytes of the header: 183 is AArch64."""
+    content = library.read_bytes()
+    library.write_bytes(content[:18] + b"\xb7\0" + content[20:])
+
+
 def companion_files(folder: Path) -> Path:
     folder.mkdir()
     for name in LANE.companions:
@@ -375,6 +381,8 @@ def test_a_companion_archive(tmp_path: Path) -> None:
         (lambda folder: made_library(folder / "libnvblas.so.13"), {"parts"}),
         (lambda folder: made_library(folder / "libcuda.so.1"), {"parts", "driver"}),
         (lambda folder: (folder / "LICENSE-nvidia").unlink(), {"licences"}),
+        (lambda folder: made_library(folder / "libcudart.so.13", soname="libcudart.so.12"), {"parts"}),
+        (lambda folder: _for_another_machine(folder / "libcudart.so.13"), {"machine"}),
     ],
 )
 def test_a_wrong_companion_archive(tmp_path: Path, change: Change, rules: set[str]) -> None:
