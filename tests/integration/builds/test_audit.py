@@ -77,6 +77,7 @@ def _described(folder: Path) -> Path:
         target="sm75",
         lane="cu13",
         platform="x64",
+        minimum_driver=LANE.minimum_driver,
     )
     home = Home(root=folder.parent / "home", checkout=folder)
     return put(home, key, {path.name: path for path in folder.iterdir()}).path
