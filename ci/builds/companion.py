@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.builds.archive import add_bytes, add_file, new_archive
+from ci.builds.audit.companions import DESCRIPTION
 from ci.builds.box import Job
 from ci.builds.engine import Engine
 from ci.builds.target import TARGETS_FILE, Lane
@@ -13,7 +14,6 @@ from ci.builds.toolchain.lock import load_parts
 from ci.errors import ArchiveProblem, ConfigProblem, EngineProblem
 from ci.files import sha256_file
 
-COMPANION_JSON = "companion.json"
 FORMAT = 1
 LICENCE = "LICENSE"
 DEADLINE_S = 600
@@ -133,7 +133,7 @@ def pack_companion(lane: Lane, companions: Companions, out: Path) -> Path:
     }
     prefix = f"cudart-{lane.name}"
     with new_archive(final) as archive:
-        add_bytes(archive, f"{prefix}/{COMPANION_JSON}", _json(about))
+        add_bytes(archive, f"{prefix}/{DESCRIPTION}", _json(about))
         for name in names:
             add_file(archive, f"{prefix}/{name}", folder / name)
     return final

@@ -29,7 +29,7 @@ from ci.builds.target import Target
 from ci.builds.toolchain.image import ToolchainImage
 from ci.builds.tree import write_tree
 from ci.console import Console, Task
-from ci.errors import SpeedforkError, UsageProblem
+from ci.errors import BuildFailed, SpeedforkError, UsageProblem
 from ci.files import exclusive, remove_tree, require_free_space, write_atomic
 from ci.git import Git
 from ci.home import Home
@@ -175,6 +175,9 @@ class Maker:
                 ended = box.follow(lambda line: _show(task, line), deadline_s=self.deadline_s)
             self._check(request.target, ended)
             made = box.fetch(OUT, scratch / "out")
+        odd = next((path.name for path in made.iterdir() if not path.is_file()), None)
+        if odd:
+            raise BuildFailed(f"the build left a folder {odd!r} where its programs are to be")
         write_licences(scratch / "src", made)
         return {path.name: path for path in made.iterdir()}, parse_counts(lines_of(ended.lines, COUNTS))
 

@@ -29,6 +29,7 @@ ADAPTERS = {
     "ci.builds.engine",
     "ci.builds.engine_errors",
     "ci.builds.audit.auditing",
+    "ci.builds.audit.companions",
     "ci.builds.audit.opened",
     "ci.builds.elf",
     "ci.builds.harvest",

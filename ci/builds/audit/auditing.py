@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from ci.builds.audit.companions import described
 from ci.builds.audit.opened import Opened, open_archive
 from ci.builds.audit.rules import describe, judge
 from ci.builds.audit.values import AuditReport, Bundle, Finding, Stated
@@ -62,6 +63,7 @@ def audit_archive(
         opened = open_archive(archive, scratch)
         build, stated = read_stated(opened.folder)
         lane = companions or lane_of_name(archive.name) if target is None else None
+        own = (described(opened.folder, lane),) if lane else ()
         elves, unreadable = _read_all(opened, places, device=lane is None, progress=progress)
         said, untold = (version, "") if version else _version(opened.folder, build, trust)
         bundle = Bundle(
@@ -85,7 +87,7 @@ def audit_archive(
         sha256=sha256_file(archive),
         size=archive.stat().st_size,
         subject=_subject(bundle),
-        findings=(*judge(bundle), *extra),
+        findings=(*judge(bundle), *own, *extra),
         files=describe(bundle),
     )
 

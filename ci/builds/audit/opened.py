@@ -17,7 +17,7 @@ from ci.builds.audit.values import Kind, Member
 from ci.errors import NotAnArchive
 from ci.files import CHUNK, no_space_as_error, staged_dir
 
-MEMBER_LIMIT = 100_000
+MEMBER_LIMIT = 10_000
 NAME_LIMIT = 200
 """Bytes of one part of a name: file systems end at 255, and some of them spend more than one on a letter."""
 DEPTH_LIMIT = 12

@@ -14,6 +14,7 @@ from ci.builds.audit.values import AuditReport, Finding
 from ci.builds.recipe import recipe_for
 from ci.builds.store import BUILD_JSON, BuildKey, put
 from ci.builds.target import Target
+from ci.files import sha256_file
 from ci.home import Home
 from ci.outcome import Verdict
 from tests.helpers.bundles import LANE, PROMISE, TARGET, TEXTS
@@ -369,8 +370,16 @@ def companion_files(folder: Path) -> Path:
     return folder
 
 
+def described_companion(folder: Path) -> Path:
+    """With the `companion.json` that fits the files."""
+    files = {path.name: {"sha256": sha256_file(path), "size": path.stat().st_size} for path in folder.iterdir()}
+    about = {"lane": LANE.name, "minimum_driver": LANE.minimum_driver, "files": files}
+    (folder / "companion.json").write_text(json.dumps(about), encoding="utf-8")
+    return folder
+
+
 def test_a_companion_archive(tmp_path: Path) -> None:
-    own = companion_files(tmp_path / "cudart")
+    own = described_companion(companion_files(tmp_path / "cudart"))
     report = audited(packed(own, described=False), None, companions=LANE)
     assert (report.verdict, report.subject) == (Verdict.PASS, "companion libraries of cu13")
 
@@ -389,4 +398,12 @@ def test_a_companion_archive(tmp_path: Path) -> None:
 def test_a_wrong_companion_archive(tmp_path: Path, change: Change, rules: set[str]) -> None:
     own = companion_files(tmp_path / "cudart")
     change(own)
+    described_companion(own)
     assert set(faults(audited(packed(own, described=False), None, companions=LANE))) == rules
+
+
+def test_a_companion_library_that_was_changed_afterwards(tmp_path: Path) -> None:
+    own = described_companion(companion_files(tmp_path / "cudart"))
+    (own / "LICENSE-nvidia").write_text("NVIDIA End User License Agreement, changed", encoding="utf-8")
+    found = faults(audited(packed(own, described=False), None, companions=LANE))
+    assert found["companion.json"].found == "LICENSE-nvidia has other bytes"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ci.builds.companion import COMPANION_JSON, Companions, companion_name, pack_companion
+from ci.builds.audit.companions import DESCRIPTION
+from ci.builds.companion import Companions, companion_name, pack_companion
 from ci.builds.target import Lane, find_lane
 from ci.digest import sha256_bytes
 from ci.errors import ArchiveProblem
@@ -28,10 +29,10 @@ def test_it_names_lane_toolkit_driver_and_every_file(tmp_path: Path) -> None:
     assert path.name == companion_name(LANE) == "cudart-cu13-linux-x64.tar.gz"
     with tarfile.open(path) as archive:
         names = [member.name for member in archive.getmembers()]
-        stream = archive.extractfile(f"cudart-cu13/{COMPANION_JSON}")
+        stream = archive.extractfile(f"cudart-cu13/{DESCRIPTION}")
         assert stream
         about = json.load(stream)
-    assert set(names) == {f"cudart-cu13/{name}" for name in (COMPANION_JSON, *about["files"])}
+    assert set(names) == {f"cudart-cu13/{name}" for name in (DESCRIPTION, *about["files"])}
     assert (about["lane"], about["toolkit"], about["minimum_driver"]) == ("cu13", "release 13.5, V13.5.37", "580")
     assert about["sources"] == ["a.whl sha256:0"]
     library = b"bytes of libcudart.so.13"
