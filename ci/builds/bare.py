@@ -56,7 +56,7 @@ def use_archive(
     """
     job = Job(
         image=image,
-        argv=("timeout", f"{DEADLINE_S}", "bash", "/work/bare.sh", top_of(archive), str(prompt), str(count)),
+        argv=("timeout", f"{DEADLINE_S}", "bash", "/job/bare.sh", top_of(archive), str(prompt), str(count)),
         owner=owner,
         env={"LC_ALL": "C"},
         volumes={},
@@ -66,11 +66,11 @@ def use_archive(
     with engine.container(job) as box, tempfile.TemporaryFile() as inputs:
         with tarfile.open(fileobj=inputs, mode="w") as tar:
             for name, path in (("bare.sh", SCRIPT), ("model.gguf", model)):
-                tar.add(path, arcname=f"work/{name}", filter=_readable)
+                tar.add(path, arcname=f"job/{name}", filter=_readable)
         inputs.seek(0)
         box.put(inputs, "/")
         with archive.open("rb") as packed:
-            box.put(packed, "/work")
+            box.put(packed, "/job")
         box.start()
         ended = box.follow(lambda _: None, deadline_s=DEADLINE_S)
     return read_answers(archive.name, ended.lines, label=label)

@@ -1,11 +1,11 @@
 #!/bin/bash
 # Use an archive as a stranger would, on a system with nothing else: version, then one completion over HTTP.
-# Usage: bare.sh FOLDER TOKEN COUNT; the model is /work/model.gguf. Lines that begin with "::" are answers.
+# Usage: bare.sh FOLDER TOKEN COUNT; the model is /job/model.gguf. Lines that begin with "::" are answers.
 set -u
-cd "/work/$1" || exit 1
+cd "/job/$1" || exit 1
 ./llama-server --version 2>&1 | sed 's/^/::version /'
 
-./llama-server -m /work/model.gguf --host 127.0.0.1 --port 8080 -c 512 -np 1 --no-webui >/tmp/server.log 2>&1 &
+./llama-server -m /job/model.gguf --host 127.0.0.1 --port 8080 -c 512 -np 1 --no-webui >/tmp/server.log 2>&1 &
 server=$!
 
 # ask METHOD PATH BODY: one HTTP exchange over bash's own sockets; there is no other client on a bare system

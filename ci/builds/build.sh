@@ -1,7 +1,7 @@
 #!/bin/sh
 # A build inside its container: configure, compile, strip what ships.
-# Usage: build.sh JOBS SECONDS; arguments of CMake in /work/configure (separated by NUL), names of the programs to build
-# in /work/programs, or paths of objects for whoever compares those. Lines that begin with "::" are for whoever
+# Usage: build.sh JOBS SECONDS; arguments of CMake in /job/configure (separated by NUL), names of the programs to build
+# in /job/programs, or paths of objects for whoever compares those. Lines that begin with "::" are for whoever
 # started us.
 set -eu
 
@@ -10,7 +10,7 @@ exec 3<&0
 (cat <&3 >/dev/null; kill -TERM 0) &
 
 echo "::step configure"
-xargs -0 -a /work/configure cmake -G Ninja -S /src -B /build >/build/configure.log 2>&1 || {
+xargs -0 -a /job/configure cmake -G Ninja -S /src -B /build >/build/configure.log 2>&1 || {
     code=$?
     cat /build/configure.log
     exit "$code"
@@ -18,10 +18,10 @@ xargs -0 -a /work/configure cmake -G Ninja -S /src -B /build >/build/configure.l
 
 echo "::step compile"
 # shellcheck disable=SC2046 # one word per program
-timeout --kill-after=10 "$2" ninja -C /build -j "$1" $(cat /work/programs)
+timeout --kill-after=10 "$2" ninja -C /build -j "$1" $(cat /job/programs)
 
 echo "::step harvest"
-for file in $(cat /work/programs); do
+for file in $(cat /job/programs); do
     case "$file" in
     *.o) strip --strip-unneeded -o "/out/${file##*/}" "/build/$file" ;; # drops the names of nvcc's temporary files
     *) strip --strip-all -o "/out/$file" "/build/bin/$file" ;;

@@ -44,7 +44,7 @@ BYTES_PER_CUDA_JOB = 1_400_000_000
 MEMORY_SHARE = 0.9
 """Of the engine's memory: so that the kernel kills in the container before it kills outside."""
 
-SOURCE, BUILD, OUT, WORK = Path("/src"), Path("/build"), "/out", "work"
+SOURCE, BUILD, OUT, JOB = Path("/src"), Path("/build"), "/out", "job"
 CACHE_MOUNT = "/ccache"
 CACHE_LABEL = "org.speedfork.ccache"
 NEEDED_BYTES = 1_500_000_000
@@ -186,7 +186,7 @@ class Maker:
         self.engine.ensure_volume(volume, {CACHE_LABEL: self.toolchain.digest})
         return Job(
             image=self.toolchain.id,
-            argv=("sh", f"/{WORK}/build.sh", str(self.jobs), f"{self.deadline_s:.0f}"),
+            argv=("sh", f"/{JOB}/build.sh", str(self.jobs), f"{self.deadline_s:.0f}"),
             owner=owner_of(self.home, target),
             env=build_env(fresh=fresh),
             workdir=str(BUILD),
@@ -206,7 +206,7 @@ class Maker:
             with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
                 tar.add(source, arcname=SOURCE.name, filter=_as_roots)
                 for name, content in inputs.items():
-                    add_bytes(tar, f"{WORK}/{name}", content)
+                    add_bytes(tar, f"{JOB}/{name}", content)
             packed.seek(0)
             box.put(packed, "/")
 

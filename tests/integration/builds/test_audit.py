@@ -184,7 +184,7 @@ def linked(*flags: str) -> Change:
         (linked("-s", "-Wl,-z,relro,-z,lazy"), "hardening", "partial RELRO"),
         (library('__asm__(".text\\n.globl g\\ng: .quad g\\n");', "-Wl,-z,notext"), "hardening", "text relocations"),
         (linked(*SOUND[:2]), "stripped", "symbols or debug information"),
-        (linked(*SOUND[:1], "-s", "-Wl,-rpath,/work/build/bin"), "runpath", "RUNPATH /work/build/bin"),
+        (linked(*SOUND[:1], "-s", "-Wl,-rpath,/place/build/bin"), "runpath", "RUNPATH /place/build/bin"),
         (linked(*SOUND[:1], "-s", "-Wl,-rpath,$ORIGIN:"), "runpath", "RUNPATH $ORIGIN:"),
         (linked(*SOUND[:1], "-s", "-Wl,--disable-new-dtags,-rpath,/x/y"), "runpath", "RPATH /x/y"),
         (lambda folder: (folder / "libggml-cuda.so").unlink(), "parts", "not in the archive"),

@@ -99,7 +99,7 @@ def test_run_paths_that_stay(path: str | None) -> None:
         ("", "an empty element"),
         ("$ORIGIN:", "an empty element"),
         ("$ORIGIN::$ORIGIN", "an empty element"),
-        ("/work/build/bin", "/work/build/bin is a place on the machine that built it"),
+        ("/place/build/bin", "/place/build/bin is a place on the machine that built it"),
         ("$ORIGIN:/usr/local/cuda/lib64/stubs", "/usr/local/cuda/lib64/stubs is a place"),
         ("$ORIGIN/../lib", "$ORIGIN/../lib is not in the archive"),
         ("lib", "lib is not in the archive"),
