@@ -6,10 +6,10 @@ from ci.builds.box import owned_by
 from ci.builds.companion import fetch_companions, pack_companion
 from ci.builds.engine import Engine
 from ci.builds.package import archive_name, pack_build
-from ci.builds.store import load_build
+from ci.builds.store import BUILD_JSON, load_build
 from ci.builds.target import Lane
 from ci.errors import UsageProblem
-from ci.files import remove_tree
+from ci.files import remove_tree, sha256_file
 from ci.home import Home
 from ci.outcome import JsonMap
 from ci.stage import Context, Stage, StageResult
@@ -25,13 +25,18 @@ def folder_of(home: Home, release: str) -> Path:
     return home.out / "builds" / release
 
 
+def described(build: Path) -> str:
+    """SHA-256 of a build's description, which lists all its files, and is packed with them."""
+    return sha256_file(build / BUILD_JSON)
+
+
 def plan(context: Context) -> JsonMap:
     """What goes into the archives."""
     built, rebased = context.value(Built), context.value(Rebased)
     return {
         "format": FORMAT,
-        "stock": built.stock_digest,
-        "speed": built.speed_digest,
+        "stock": described(built.stock),
+        "speed": described(built.speed),
         "folder": str(folder_of(context.home, rebased.release)),
     }
 

@@ -15,6 +15,7 @@ from ci.models.exact_pair import SMALL, ensure_pair
 from ci.outcome import GateResult, JsonMap, Verdict
 from ci.stage import Context, Stage, StageResult
 from ci.stages import drift
+from ci.stages.archive import described
 from ci.stages.audit import AUDITOR, gate_of, judged
 from ci.stages.build import target_of
 from ci.stages.values import Built, Packed, Rebased
@@ -37,8 +38,8 @@ def plan(context: Context) -> JsonMap:
         "format": FORMAT,
         "release": rebased.release,
         "tree": rebased.tree,
-        "stock": built.stock_digest,
-        "speed": built.speed_digest,
+        "stock": described(built.stock),
+        "speed": described(built.speed),
         "folder": str(folder_of(context.home, rebased.release)),
         "drift": drift.inputs(context),
         "auditor": AUDITOR.code_digest(context.home.checkout),

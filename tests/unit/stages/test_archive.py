@@ -122,3 +122,11 @@ def test_the_companion_is_what_was_packed(archived: Context, monkeypatch: pytest
     result = archive.run_companion(archived)
     assert (result.value, result.made) == (Companion(archive=packed), (packed,))
     assert archive.plan_companion(archived)["toolchain"] == TOOLCHAIN.digest
+
+
+def test_a_description_that_says_more_is_packed_again(context: Context, builds: tuple[Build, Build]) -> None:
+    """The same files, with a `build.json` that states a minimum driver: the archive holds that file too."""
+    before = archive.plan(context)
+    described = builds[1].path / "build.json"
+    described.write_text(described.read_text().replace('"minimum_driver": ""', '"minimum_driver": "580"'))
+    assert archive.plan(context) != before
