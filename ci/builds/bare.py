@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ci.builds.box import Job
 from ci.builds.engine import Engine
-from ci.builds.recipe import SOURCE_DATE_EPOCH
+from ci.builds.recipe import SOURCE_DATE_EPOCH, names_label
 from ci.errors import ArchiveProblem
 
 SCRIPT = Path(__file__).with_name("bare.sh")
@@ -83,7 +83,7 @@ def read_answers(name: str, lines: Sequence[str], *, label: str) -> Used:
         ArchiveProblem: either is not there, or the version names another build.
     """
     versions = _said(lines, _VERSION)
-    named = next((line for line in versions if label in line.replace(",", " ").replace(")", " ").split()), None)
+    named = next((line for line in versions if names_label(line, label)), None)
     if named is None:
         raise ArchiveProblem(f"{name}: on a bare system llama-server --version names no {label}: {_end(lines)}")
     replies = _said(lines, _REPLY)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ci.builds.archive import add_bytes, add_file, add_link, new_archive, unpack
+from ci.builds.recipe import names_label
 from ci.builds.store import BUILD_JSON, Build, load_build
 from ci.builds.tree import list_tree
 from ci.errors import ArchiveProblem, CommandFailed, ConfigProblem, DigestMismatch
@@ -142,6 +143,6 @@ def smoke(archive: Path, scratch: Path, *, label: str, program: str = "llama-ser
         raise ArchiveProblem(f"{archive}: {program} does not run on its own: {failed.message}") from failed
     said = (done.stdout + done.stderr).decode("utf-8", "replace").splitlines()
     for line in said:
-        if label in line.replace(",", " ").replace(")", " ").split():
+        if names_label(line, label):
             return line
     raise ArchiveProblem(f"{archive}: {program} --version names no {label}, it says: {' / '.join(said)!r:.300}")

@@ -21,6 +21,8 @@ SOURCE_DATE_EPOCH = 1_700_000_000
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
+_BETWEEN = re.compile(r"[\s,()]+")
+
 # directory names must not reach the binaries: assertions of ggml print __FILE__
 PREFIX_MAPS = ("-ffile-prefix-map={source}=.", "-ffile-prefix-map={build}=./build")
 # no build id: the same bytes on distributions whose compilers add one by default and on those whose do not;
@@ -50,6 +52,15 @@ class Recipe:
     def digest(self) -> str:
         """Hex SHA-256 over everything above."""
         return digest_json([self.version, self.target, self.options, self.flags, self.programs])
+
+
+def names_label(said: str, label: str) -> bool:
+    """Whether a program's words name a label, and not one that only begins with it.
+
+    >>> names_label("version: 0.6.0-dev (build 11434, commit b11434-speed.1)", "b11434-speed.1")
+    True
+    """
+    return label in _BETWEEN.split(said)
 
 
 def recipe_for(target: Target, *, label: str, number: int) -> Recipe:

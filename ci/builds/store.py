@@ -1,7 +1,7 @@
 """Built binaries by content of their inputs: one flat folder per build, whole or not there."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -286,3 +286,12 @@ def find(home: Home, digest: str) -> Build | None:
         return load_build(folder, check=True)
     except (ConfigProblem, DigestMismatch):
         return None
+
+
+def stored_builds(home: Home) -> Iterator[Build]:
+    """Every build in the store whose description can be read; a damaged one is built again by whoever needs it."""
+    for folder in sorted(home.store.iterdir()) if home.store.is_dir() else ():
+        try:
+            yield load_build(folder)
+        except (ConfigProblem, DigestMismatch):
+            continue

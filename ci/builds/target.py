@@ -87,6 +87,11 @@ class Target:
         """Target and lane in one word, as in archive names: `cpu`, `sm75-cu13`."""
         return f"{self.name}-{self.lane.name}" if self.lane else self.name
 
+    @property
+    def build_command(self) -> str:
+        """What makes its builds."""
+        return f"invoke build --target {self.name}{f' --lane {self.lane.name}' if self.lane else ''}"
+
 
 class _Common(Model):
     programs: tuple[str, ...] = Field(min_length=1)

@@ -4,14 +4,13 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ci.builds.store import BUILD_JSON, Build, load_build
+from ci.builds.store import BUILD_JSON, Build, load_build, stored_builds
 from ci.builds.target import Target, find_target
 from ci.console import Console
-from ci.errors import EXIT_OK, ConfigProblem, UsageProblem
+from ci.errors import EXIT_OK, UsageProblem
 from ci.files import sha256_file, write_json
 from ci.gpu.carry import checkout_files, fetch_wheels, prepare, read_answer
 from ci.gpu.manifest import CHECK_FILE, SCRIPT, Answer, Prepared
@@ -155,29 +154,20 @@ def chosen(home: Home, aim: Target, asked: Request) -> tuple[Build, Build]:
     sides = {side: Path(named[side]) if named[side] else only(home, aim, side) for side in named}
     stock, speed = (checked(aim, side, folder) for side, folder in sides.items())
     if stock.making != speed.making:
-        raise UsageProblem(f"{stock.path} and {speed.path} were not built alike", hint=build_hint(aim))
+        raise UsageProblem(f"{stock.path} and {speed.path} were not built alike", hint=aim.build_command)
     return stock, speed
 
 
 def only(home: Home, aim: Target, side: str) -> Path:
     """The only build of a target and side in the store."""
-    found = [build.path for build in stored(home) if (build.target_id, build.variant) == (aim.id, side)]
+    found = [build.path for build in stored_builds(home) if (build.target_id, build.variant) == (aim.id, side)]
     if len(found) == 1:
         return found[0]
     listed = "".join(f"\n    {path}" for path in found)
     raise UsageProblem(
         f"{len(found)} {side} builds of {aim.id} in {home.store}, expected one{listed}",
-        hint="name them: --stock DIR --speed DIR" if found else build_hint(aim),
+        hint="name them: --stock DIR --speed DIR" if found else aim.build_command,
     )
-
-
-def stored(home: Home) -> Iterator[Build]:
-    """Every readable build of the store."""
-    for folder in sorted(home.store.glob("*/")):
-        try:
-            yield load_build(folder)
-        except ConfigProblem:
-            continue  # a damaged one is built again by whoever needs it
 
 
 def checked(aim: Target, side: str, folder: Path) -> Build:
@@ -185,17 +175,13 @@ def checked(aim: Target, side: str, folder: Path) -> Build:
     build = load_build(folder, check=True)
     if (build.target_id, build.variant) != (aim.id, side):
         raise UsageProblem(
-            f"{folder}: {build.variant} build of {build.target_id}, expected {side} of {aim.id}", hint=build_hint(aim)
+            f"{folder}: {build.variant} build of {build.target_id}, expected {side} of {aim.id}",
+            hint=aim.build_command,
         )
     missing = [program for program in aim.programs if program not in build.files]
     if missing:
-        raise UsageProblem(f"{folder}: without {', '.join(missing)}", hint=build_hint(aim))
+        raise UsageProblem(f"{folder}: without {', '.join(missing)}", hint=aim.build_command)
     return build
-
-
-def build_hint(aim: Target) -> str:
-    """How to get the builds."""
-    return f"invoke build --target {aim.name}{f' --lane {aim.lane.name}' if aim.lane else ''}"
 
 
 def build_files(side: str, build: Build) -> dict[str, Path]:

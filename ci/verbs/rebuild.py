@@ -12,10 +12,9 @@ from ci.builds.compiler import find_toolchain
 from ci.builds.contained import Maker
 from ci.builds.engine import Engine
 from ci.builds.request import BuildRequest, key_of
-from ci.builds.store import Build, BuildKey, content_digest, find, load_build
-from ci.builds.target import Target
+from ci.builds.store import Build, BuildKey, content_digest, find, stored_builds
 from ci.console import Console
-from ci.errors import EXIT_FAIL, EXIT_OK, ConfigProblem, DigestMismatch, NotComparable, UsageProblem
+from ci.errors import EXIT_FAIL, EXIT_OK, NotComparable, UsageProblem
 from ci.files import exclusive, sha256_file
 from ci.git import Git
 from ci.home import Home
@@ -102,15 +101,9 @@ def recorded(context: Context) -> Context:
         kept = find_record(stage, context)
         if kept is None:
             why = f"no build is stored for today's series: stage {stage.name} has no valid record"
-            raise NotComparable(why, hint=build_command(target_of(context.options)))
+            raise NotComparable(why, hint=target_of(context.options).build_command)
         context = context.after(*kept)
     return context
-
-
-def build_command(target: Target) -> str:
-    """What makes the stored build."""
-    lane = f" --lane {target.lane.name}" if target.lane else ""
-    return f"invoke build --target {target.name}{lane}"
 
 
 def stored_for(home: Home, request: BuildRequest) -> Build:
@@ -123,7 +116,7 @@ def stored_for(home: Home, request: BuildRequest) -> Build:
     key = key_of(request, image_of(lane).identity if lane else find_toolchain(os.environ).identity)
     found = find(home, key.digest)
     if found is None:
-        raise NotComparable(why_none(home, key), hint=build_command(request.target))
+        raise NotComparable(why_none(home, key), hint=request.target.build_command)
     return found
 
 
@@ -152,15 +145,6 @@ def is_like(build: Build, key: BuildKey) -> bool:
         key.tree,
         key.recipe.target,
     )
-
-
-def stored_builds(home: Home) -> Iterator[Build]:
-    """Every build in the store that can be read."""
-    for folder in sorted(home.store.iterdir()) if home.store.is_dir() else ():
-        try:
-            yield load_build(folder)
-        except (ConfigProblem, DigestMismatch):
-            continue
 
 
 def checked_against(context: Context, request: BuildRequest, stored: Build) -> Comparison:

@@ -11,6 +11,7 @@ from ci.console import Console
 from ci.errors import SpeedforkError
 from ci.home import Home
 from tests.conftest import REAL_ENVIRON
+from tests.helpers.cuda_project import SmallProject
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +32,9 @@ def toolchain(engine: Engine, real_home: Home) -> ToolchainImage:
         return ensure_toolchain(engine, find_lane("cu13"), real_home, Console())
     except SpeedforkError as missing:
         pytest.fail(str(missing))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, real_home: Home) -> SmallProject:
+    """A handful of upstream's CUDA files in a repository of its own."""
+    return SmallProject(tmp_path_factory.mktemp("project") / "repository", real_home.history)

@@ -47,11 +47,6 @@ int main(int argc, char ** argv) {
 """
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, real_home: Home) -> SmallProject:
-    return SmallProject(tmp_path_factory.mktemp("project") / "repository", real_home.history)
-
-
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     path = tmp_path / "model.gguf"

@@ -32,11 +32,6 @@ ALL_KERNELS = len(KERNELS)
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, real_home: Home) -> SmallProject:
-    return SmallProject(tmp_path_factory.mktemp("project") / "repository", real_home.history)
-
-
-@pytest.fixture(scope="module")
 def own_toolchain(engine: Engine, toolchain: ToolchainImage) -> Iterator[ToolchainImage]:
     """The toolchain under a digest of its own, so that its compiler cache is empty and these tests' alone."""
     own = replace(toolchain, digest=f"{os.getpid():016x}" + toolchain.digest[16:])

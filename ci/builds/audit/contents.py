@@ -1,9 +1,8 @@
 """Rules about the archive as a heap of files: names, links, modes, parts, licences, and what it says of itself."""
 
-import re
-
 from ci.builds.audit.linking import led_to, resolve
 from ci.builds.audit.values import Bundle, Finding, Member
+from ci.builds.recipe import names_label
 from ci.outcome import Verdict
 
 MEMBERS, LINKS, MODES, PARTS = "members", "links", "modes", "parts"
@@ -139,5 +138,5 @@ def version(bundle: Bundle) -> tuple[Finding, ...]:
     if said is None or not label:
         found = said or bundle.version_untold
         return (Finding(rule=VERSION, verdict=Verdict.UNPROVEN, found=found, expected=expected),)
-    verdict = Verdict.PASS if label in re.split(r"[\s,()]+", said) else Verdict.FAIL
+    verdict = Verdict.PASS if names_label(said, label) else Verdict.FAIL
     return (Finding(rule=VERSION, verdict=verdict, file="llama-server", found=said[:300], expected=expected),)
