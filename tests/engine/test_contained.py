@@ -26,7 +26,7 @@ from ci.files import sha256_file
 from ci.home import Home
 from ci.process import Running
 from tests.conftest import CHECKOUT, REAL_ENVIRON
-from tests.helpers.cuda_project import KERNELS, SmallProject, request, small_target
+from tests.helpers.cuda_project import FILES, KERNELS, SmallProject, request, small_target
 
 ALL_KERNELS = len(KERNELS)
 
@@ -136,6 +136,13 @@ def test_an_error_in_device_code_is_quoted_and_nothing_is_stored(build: Builder)
 def test_cmakes_refusal_is_quoted(build: Builder) -> None:
     with pytest.raises(BuildFailed, match="no such thing"):
         build({"CMakeLists.txt": 'message(FATAL_ERROR "no such thing")\n'})
+
+
+def test_a_folder_where_programs_are_to_be_is_refused(build: Builder) -> None:
+    cmake = FILES["CMakeLists.txt"] + "file(MAKE_DIRECTORY /out/extra)\n"
+    with pytest.raises(BuildFailed, match="left a folder 'extra'"):
+        build({"CMakeLists.txt": cmake})
+    assert build.in_store() == build.left_over() == 0
 
 
 def test_a_compiler_killed_for_memory_is_no_error_of_the_sources(build: Builder) -> None:
