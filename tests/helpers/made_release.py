@@ -7,14 +7,16 @@ import random
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from unittest.mock import patch
 
+from ci.builds.audit.values import AuditReport, Finding
 from ci.builds.store import Build, Variant
 from ci.console import Console
 from ci.digest import digest_json
-from ci.files import exclusive, write_json
+from ci.files import exclusive, sha256_file, write_json
 from ci.home import Home
 from ci.models.exact_pair import SMALL, ensure_pair
-from ci.outcome import JsonValue
+from ci.outcome import JsonValue, Verdict
 from ci.pipeline import run_pipeline
 from ci.release.manifest import SuiteEvidence
 from ci.stage import Context, Options
@@ -117,10 +119,18 @@ def made_evidence(home: Home, stock: Build, speed: Build, replaced: Mapping[str,
     return paths
 
 
+def found_sound(_: Home, archive: Path, **__: object) -> AuditReport:
+    """What an audit says of an archive that it has nothing against."""
+    finding = Finding(rule="made", verdict=Verdict.PASS, found="made", expected="made")
+    size = archive.stat().st_size
+    digest = sha256_file(archive)
+    return AuditReport(archive=archive.name, sha256=digest, size=size, subject="cpu", findings=(finding,), files={})
+
+
 def make_release(root: Path, evidence: Mapping[str, JsonValue] | None = None) -> Context:
-    """Run the last two stages as the pipeline does."""
+    """Run the last two stages as the pipeline does, but for the auditor: these are no builds, and it would say so."""
     context = made_context(root, evidence)
-    with exclusive(context.home.lock):
+    with exclusive(context.home.lock), patch.object(package, "judged", found_sound):
         return run_pipeline((package.STAGE, release.STAGE), context)
 
 

@@ -9,7 +9,7 @@ from ci.files import read_json
 from ci.home import Home
 from ci.stages.prove import Suite, run_suite
 
-OPTIONS = ("stock", "speed", "profile", "home", "evidence")
+OPTIONS = ("stock", "speed", "profile", "home", "evidence", "gpu-layers", "libraries")
 CONFTEST = "def pytest_addoption(parser):\n" + "".join(f"    parser.addoption('--{name}')\n" for name in OPTIONS)
 TEST = """
 def test_scenario(benchmark):
