@@ -87,7 +87,7 @@ class Box:
     def __init__(self, container: Container, *, tethered: bool) -> None:
         self._container = container
         self._tethered = tethered
-        self._tether: object = None
+        self._tether = contextlib.ExitStack()
         self._heard = 0.0
 
     @property
@@ -114,7 +114,11 @@ class Box:
         with engine_errors("starting the container"):
             if self._tethered:
                 params = {"stdin": 1, "stream": 1}
-                self._tether = self._container.attach_socket(params=params)
+                end = self._container.attach_socket(params=params)
+                # the SDK leaves end and connection to whoever holds them
+                for held in (getattr(end, "_response", None), end):
+                    if held is not None:
+                        self._tether.callback(held.close)
             self._container.start()
 
     def follow(self, on_line: Callable[[str], None], *, deadline_s: float) -> Ended:
@@ -176,7 +180,8 @@ class Box:
             return b""
 
     def stop(self) -> None:
-        """Stop the program, kindly, then not."""
+        """Stop the program, kindly, then not; one on a tether ends by itself."""
+        self._tether.close()
         with contextlib.suppress(docker_errors.APIError, requests.RequestException):
             self._container.stop(timeout=STOP_GRACE_S)
 
@@ -202,15 +207,8 @@ class Box:
 
     def remove(self) -> None:
         """Remove the container with its own files, running or not."""
-        self._untie()
         with contextlib.suppress(docker_errors.APIError, requests.RequestException):
             self._container.remove(force=True, v=True)
-
-    def _untie(self) -> None:
-        """Close our end of the tether with its connection, which the SDK has left to whoever holds it."""
-        response, self._tether = getattr(self._tether, "_response", None), None
-        if response is not None:
-            response.close()
 
 
 class _Chunks(io.RawIOBase):

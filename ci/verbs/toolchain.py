@@ -34,16 +34,16 @@ def toolchain(home: Home, console: Console, asked: Request) -> int:
         SpeedforkError: from `ensure_toolchain`.
     """
     lane = find_lane(asked.lane)
-    engine = Engine.connect()
-    found = find_toolchain_image(engine, lane)
-    if found and not (asked.base or asked.image):
-        _show(console, found, "found")
-    elif asked.dry_run:
-        _plan(console, lane)
-    else:
-        with exclusive(home.lock):
-            image = ensure_toolchain(engine, lane, home, console, base=asked.base, image=asked.image)
-        _show(console, image, "found" if image == found else "built")
+    with Engine.connect() as engine:
+        found = find_toolchain_image(engine, lane)
+        if found and not (asked.base or asked.image):
+            _show(console, found, "found")
+        elif asked.dry_run:
+            _plan(console, lane)
+        else:
+            with exclusive(home.lock):
+                image = ensure_toolchain(engine, lane, home, console, base=asked.base, image=asked.image)
+            _show(console, image, "found" if image == found else "built")
     return EXIT_OK
 
 
