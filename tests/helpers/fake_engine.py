@@ -41,6 +41,12 @@ class FakeEngine(Engine):
     `builds` are the images that were built: context as it was then, tag, labels, network.
     """
 
+    def __enter__(self) -> "FakeEngine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
     def __init__(self, images: Mapping[str, Image], *, answer: Callable[[Job], Answer]) -> None:
         super().__init__(client=cast("Any", None), facts=FACTS)
         self.__dict__.update(
