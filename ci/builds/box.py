@@ -115,10 +115,9 @@ class Box:
             if self._tethered:
                 params = {"stdin": 1, "stream": 1}
                 end = self._container.attach_socket(params=params)
-                # the SDK leaves end and connection to whoever holds them
-                for held in (getattr(end, "_response", None), end):
-                    if held is not None:
-                        self._tether.callback(held.close)
+                # the SDK leaves the end and its connection to whoever holds them; closing the latter closes both
+                held = getattr(end, "_response", None) or end
+                self._tether.callback(held.close)
             self._container.start()
 
     def follow(self, on_line: Callable[[str], None], *, deadline_s: float) -> Ended:
