@@ -198,9 +198,11 @@ class Engine:
         try:
             yield box
         finally:
-            box.stop()
-            if not keep:
-                box.remove()
+            try:
+                box.stop()
+            finally:  # whatever stops it badly, it goes
+                if not keep:
+                    box.remove()
 
 
 def _facts(info: Mapping[str, object], address: str) -> EngineFacts:

@@ -185,3 +185,18 @@ def test_a_container_is_gone_after_an_interrupt_unless_it_shall_stay(keep: bool)
     asked = containers.asked
     assert (asked["network_mode"], asked["user"], asked["cap_drop"]) == ("none", "1000:1000", ["ALL"])
     assert (asked["mem_limit"], asked["security_opt"]) == (5, ["no-new-privileges"])
+
+
+def test_a_container_that_cannot_be_stopped_well_is_removed_all_the_same() -> None:
+    class Stubborn(FakeContainer):
+        def stop(self, timeout: int) -> None:
+            raise ValueError("closed already")
+
+    container = Stubborn(("running", 0, False))
+    client = type("Client", (), {"containers": FakeContainers(container)})()
+    facts = EngineFacts(version="1", cpus=1, memory=1, address="unix:///x")
+    engine = Engine(client=cast("docker.DockerClient", client), facts=facts)
+    job = Job(image="i", argv=("true",), owner="o", env={}, volumes={})
+    with pytest.raises(ValueError, match="closed already"), engine.container(job):
+        pass
+    assert container.removed == 1
