@@ -1,0 +1,1 @@
+"""What a GGUF file says before its tensor data begins, read within bounds."""
