@@ -125,7 +125,7 @@ def prepare_folder(home: Home, console: Console, asked: Request, target: Target 
         }
         with console.task("packing"):
             prepared = prepare(files, out, facts_of(home, aim, stock, speed, asked.python))
-    return tell(console, out, prepared)
+    return tell(console, out, prepared, asked.out)
 
 
 def facts_of(home: Home, aim: Target, stock: Build, speed: Build, python: str) -> JsonMap:
@@ -214,13 +214,14 @@ def carried_libraries(aim: Target, named: str) -> tuple[Path, ...]:
     return tuple(path for path in found if path.stat().st_size <= LARGEST_CARRIED)
 
 
-def tell(console: Console, out: Path, prepared: Prepared) -> int:
-    """What to carry, and what to type there."""
+def tell(console: Console, out: Path, prepared: Prepared, named: str = "") -> int:
+    """What to carry, and what to type there and here; `named` is the folder as a person named it."""
+    aside = f" --out {named}" if named else ""
     rows = [(part.name, f"{part.size / 2**20:.1f} MiB", part.sha256) for part in prepared.parts]
     console.table(("part", "size", "sha256"), rows, title=f"{prepared.target}: {prepared.speed.label}")
     console.result(
         f"carry all of {out} to a machine with one card for {', '.join(prepared.sass)}; there: python3 {SCRIPT}\n"
-        f"bring the folder `results` home: invoke gpu-check --collect DIR"
+        f"bring the folder `results` home: invoke gpu-check --collect DIR{aside}"
     )
     console.document({"folder": str(out), "parts": [part.model_dump() for part in prepared.parts]})
     return EXIT_OK
@@ -246,6 +247,9 @@ def collect(home: Home, console: Console, results: str, named: str) -> int:
         CarryProblem: it is no answer to what was prepared.
     """
     folder, prepared = Path(results).resolve(), folder_of(home, named)
+    if not (prepared / CHECK_FILE).is_file():
+        told = f"{prepared}: no {CHECK_FILE} in it: this is not the folder that was prepared"
+        raise CarryProblem(told, hint=f"invoke gpu-check --collect {results} --out FOLDER, with the prepared folder")
     answer, gates = read_answer(folder, prepared)
     return show(console, gates, answer.seconds, keep(home, answer, gates, sha256_file(prepared / CHECK_FILE)))
 

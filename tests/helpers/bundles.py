@@ -48,12 +48,13 @@ def sound(**changes: Any) -> Bundle:
     looked = {name: _finished(elf) for name, elf in elves.items()}
     programs = {name: Member(name=name, mode=0o755, size=9) for name in elves}
     texts = {name: Member(name=name, size=9) for name in (*TEXTS, "build.json")}
+    name = "llama-b7-speed.1-bin-linux-sm75-cu13-x64.tar.gz"
     bundle = Bundle(
-        archive="llama-b7-speed.1-bin-linux-sm75-cu13-x64.tar.gz",
+        archive=name,
         members={**programs, **texts},
         elves=looked,
         texts=TEXTS,
-        stated=Stated(label="b7-speed.1", target="sm75", lane="cu13", minimum_driver="580"),
+        stated=Stated(label="b7-speed.1", target="sm75", lane="cu13", minimum_driver="580", archive=name),
         version="version: 7 (b7-speed.1)",
         target=TARGET,
     )

@@ -10,6 +10,7 @@ from ci.builds.audit.rules import describe, judge
 from ci.builds.audit.values import AuditReport, Bundle, Finding, Stated
 from ci.builds.elf import is_elf, plain, read_elf
 from ci.builds.elf_facts import ElfFacts
+from ci.builds.package import archive_name
 from ci.builds.store import BUILD_JSON, Build, load_build, verify
 from ci.builds.target import Lane, Target, find_lane, find_target
 from ci.errors import CommandFailed, ConfigProblem, DigestMismatch, ElfUnreadable, ToolMissing, UsageProblem
@@ -126,6 +127,7 @@ def read_stated(folder: Path) -> tuple[Build | None, Stated | None]:
         target=build.target,
         lane=build.lane,
         minimum_driver=build.minimum_driver,
+        archive=archive_name(build),
         fault=fault,
     )
     return None if fault else build, said

@@ -1,5 +1,7 @@
 """Rules about the archive as a heap of files: names, links, modes, parts, licences, and what it says of itself."""
 
+import re
+
 from ci.builds.audit.linking import led_to, resolve
 from ci.builds.audit.values import Bundle, Finding, Member
 from ci.builds.recipe import names_label
@@ -7,6 +9,8 @@ from ci.outcome import Verdict
 
 MEMBERS, LINKS, MODES, PARTS = "members", "links", "modes", "parts"
 STATED, VERSION = "build.json", "version"
+_NAMED = re.compile(r"llama-.+-bin-linux-.+\.tar\.gz")
+"""A name that says what is inside: people choose a download by it. Any other name promises nothing."""
 
 
 def members(bundle: Bundle) -> tuple[Finding, ...]:
@@ -126,6 +130,9 @@ def stated(bundle: Bundle) -> tuple[Finding, ...]:
     if own.minimum_driver != floor:
         found, asked = f"minimum driver {own.minimum_driver or 'not stated'}", f"minimum driver {floor}"
         return (Finding(rule=STATED, verdict=Verdict.FAIL, file=STATED, found=found, expected=asked),)
+    if _NAMED.fullmatch(bundle.archive) and bundle.archive != own.archive:
+        expected = f"the file's name to be {own.archive}"
+        return (Finding(rule=STATED, verdict=Verdict.FAIL, file=STATED, found=bundle.archive, expected=expected),)
     found = f"{own.label} for {told}" + (f", driver {floor} or newer" if floor else "")
     return (Finding(rule=STATED, verdict=Verdict.PASS, found=found, expected=expected),)
 

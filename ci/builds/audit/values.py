@@ -39,6 +39,7 @@ class Stated:
         target: e.g. `sm75`.
         lane: e.g. `cu13`; empty for a target without.
         minimum_driver: first major version of the driver that it asks for; empty where it states none.
+        archive: the file name of the archive that a build of this description is packed into.
         fault: in which way the files are not the ones that it lists; empty when they are.
     """
 
@@ -46,6 +47,7 @@ class Stated:
     target: str
     lane: str
     minimum_driver: str = ""
+    archive: str = ""
     fault: str = ""
 
 

@@ -184,3 +184,10 @@ def test_each_part_does_its_own(home: Home, tmp_path: Path) -> None:
     for steps in (Steps(prepare=True), Steps()):
         with pytest.raises(UsageProblem, match="0 stock builds"):
             gpu_check(home, Console(), Request(), steps)
+
+
+def test_collecting_against_a_folder_that_nobody_prepared_names_the_option(tmp_path: Path) -> None:
+    home = Home(root=tmp_path / "home", checkout=tmp_path)
+    with pytest.raises(CarryProblem) as caught:
+        collect(home, Console(), "results", "")
+    assert "invoke gpu-check --collect results --out FOLDER" in caught.value.hint

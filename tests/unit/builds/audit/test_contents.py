@@ -133,6 +133,17 @@ def test_an_archive_that_asks_for_another_driver_or_for_none(driver: str) -> Non
     assert (finding.found, finding.expected) == (f"minimum driver {driver or 'not stated'}", "minimum driver 580")
 
 
+def test_an_archive_under_the_name_of_another_one() -> None:
+    bundle = sound(archive="llama-b7-speed.1-bin-linux-sm120-cu13-x64.tar.gz")
+    finding = the(stated(bundle))
+    assert finding.found == "llama-b7-speed.1-bin-linux-sm120-cu13-x64.tar.gz"
+    assert finding.expected == "the file's name to be llama-b7-speed.1-bin-linux-sm75-cu13-x64.tar.gz"
+
+
+def test_a_name_that_promises_nothing_is_no_fault() -> None:
+    assert the(stated(sound(archive="download (1).tar.gz")), Verdict.PASS).rule == "build.json"
+
+
 @pytest.mark.parametrize("said", ["version: 7 (b7-speed.10)", "version: 7 (b7)", "illegal instruction", ""])
 def test_another_version(said: str) -> None:
     assert the(version(sound(version=said))).file == "llama-server"
