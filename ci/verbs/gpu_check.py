@@ -10,7 +10,7 @@ from pathlib import Path
 from ci.builds.store import BUILD_JSON, Build, load_build, stored_builds
 from ci.builds.target import Target, find_target
 from ci.console import Console
-from ci.errors import EXIT_OK, UsageProblem
+from ci.errors import EXIT_OK, CarryProblem, UsageProblem
 from ci.files import sha256_file, write_json
 from ci.gpu.carry import checkout_files, fetch_wheels, prepare, read_answer
 from ci.gpu.manifest import CHECK_FILE, SCRIPT, Answer, Prepared
