@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console as RichConsole
@@ -20,6 +21,7 @@ from ci.errors import SpeedforkError
 from ci.outcome import JsonValue
 
 LOG_EVERY_S = 10.0
+PACE_S = 60.0
 BYTES_FROM = 1_000_000
 """Totals from here on are bytes: no build has that many steps."""
 
@@ -44,9 +46,23 @@ def amount(done: float, total: float | None) -> str:
     return f"{done:g} of {total:g}"
 
 
-def progress_line(done: float, total: float | None, note: str, *, seconds: float) -> str:
-    """One log line: how much of how much, the time left at the pace so far, a few words."""
-    left = seconds * (total - done) / done if total and done else None
+class Pace:
+    """How fast a piece of work goes now: what a cache answered at the start says nothing about the rest."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, float]] = deque()
+
+    def left(self, now: float, done: float, total: float | None) -> float | None:
+        """Seconds that the rest takes at the pace of the last `PACE_S` seconds; None where nothing tells yet."""
+        while len(self._seen) > 1 and self._seen[1][0] <= now - PACE_S:
+            self._seen.popleft()
+        began, before = self._seen[0] if self._seen else (now, done)
+        self._seen.append((now, done))
+        return (total - done) * (now - began) / (done - before) if total and done > before else None
+
+
+def progress_line(done: float, total: float | None, note: str, *, left: float | None) -> str:
+    """One log line: how much of how much, the seconds left where somebody knows, a few words."""
     eta = f", about {left:.0f} s left" if left is not None else ""
     return f"{amount(done, total)}{eta} {note}".strip()
 
@@ -67,20 +83,21 @@ class Task:
         self._title = title
         self._id = progress.add_task(escape(title), total=None) if progress else None
         self._last = time.monotonic()
-        self._started = self._last
         self._total: float | None = None
+        self._pace = Pace()
 
     def update(self, done: float, total: float | None = None, note: str = "") -> None:
         """Report progress: `done` of `total` units, and a few words. Another total begins another count."""
         now = time.monotonic()
         if total != self._total:
-            self._total, self._started = total, now
+            self._total, self._pace = total, Pace()
+        left = self._pace.left(now, done, total)
         if self._progress is not None and self._id is not None:
             words = escape(f"{self._title} {note} {amount(done, total)}".strip())
             self._progress.update(self._id, completed=done, total=total, description=words)
         elif now - self._last >= LOG_EVERY_S:
             self._last = now
-            line = progress_line(done, total, note, seconds=now - self._started)
+            line = progress_line(done, total, note, left=left)
             self._console.print(f"  {self._title}: {line}", markup=False, highlight=False, soft_wrap=True)
 
 

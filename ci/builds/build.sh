@@ -1,8 +1,8 @@
 #!/bin/sh
 # A build inside its container: configure, compile, strip what ships.
-# Usage: build.sh JOBS SECONDS; arguments of CMake in /job/configure (separated by NUL), names of the programs to build
-# in /job/programs, or paths of objects for whoever compares those. Lines that begin with "::" are for whoever
-# started us.
+# Usage: build.sh JOBS SECONDS KIB, the last being the disk space that a build needs; arguments of CMake in
+# /job/configure (separated by NUL), names of the programs to build in /job/programs, or paths of objects for whoever
+# compares those. Lines that begin with "::" are for whoever started us.
 set -eu
 
 # Whoever started us holds our standard input open: when it closes they are gone, and nobody wants the result.
@@ -10,6 +10,11 @@ exec 3<&0
 (cat <&3 >/dev/null; kill -TERM 0) &
 
 echo "::step configure"
+free=$(df -Pk /build | awk 'NR == 2 { print $4 }')
+if [ "$free" -lt "$3" ]; then
+    echo "No space left on device: a build needs $3 KiB, the engine has $free KiB left"
+    exit 1
+fi
 xargs -0 -a /job/configure cmake -G Ninja -S /src -B /build >/build/configure.log 2>&1 || {
     code=$?
     cat /build/configure.log

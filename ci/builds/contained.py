@@ -49,6 +49,8 @@ CACHE_MOUNT = "/ccache"
 CACHE_LABEL = "org.speedfork.ccache"
 NEEDED_BYTES = 1_500_000_000
 """Here: sources, finished files and their place in the store."""
+NEEDED_THERE = 1_500_000_000
+"""Where the engine keeps containers and the compiler cache: a build tree, finished files, and new objects."""
 SCRIPT = Path(__file__).with_name("build.sh")
 
 
@@ -186,7 +188,7 @@ class Maker:
         self.engine.ensure_volume(volume, {CACHE_LABEL: self.toolchain.digest})
         return Job(
             image=self.toolchain.id,
-            argv=("sh", f"/{JOB}/build.sh", str(self.jobs), f"{self.deadline_s:.0f}"),
+            argv=("sh", f"/{JOB}/build.sh", str(self.jobs), f"{self.deadline_s:.0f}", str(NEEDED_THERE // 1024)),
             owner=owner_of(self.home, target),
             env=build_env(fresh=fresh),
             workdir=str(BUILD),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ci.builds import contained
 from ci.builds.box import OWNER_LABEL
 from ci.builds.contained import CACHE_LABEL, Maker, build_contained, owner_of
 from ci.builds.elf import read_elf
@@ -21,7 +22,7 @@ from ci.builds.recipe import recipe_for
 from ci.builds.store import Build
 from ci.builds.toolchain.image import ToolchainImage
 from ci.console import Console
-from ci.errors import BuildFailed, BuildLate, CompilerKilled, UsageProblem
+from ci.errors import BuildFailed, BuildLate, CompilerKilled, DiskFull, UsageProblem
 from ci.files import sha256_file
 from ci.home import Home
 from ci.process import Running
@@ -152,6 +153,15 @@ def test_a_compiler_killed_for_memory_is_no_error_of_the_sources(build: Builder)
     with maker.place(asked.target) as scratch, pytest.raises(CompilerKilled, match=rf"with {maker.jobs} job\(s\)"):
         maker.compile(build.project.git, asked, recipe, scratch, fresh=True)
     assert build.left_over() == 0
+
+
+def test_an_engine_without_room_is_told_of_before_anything_is_compiled(
+    build: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contained, "NEEDED_THERE", 1 << 60)
+    with pytest.raises(DiskFull, match=rf"needs {1 << 50} KiB, the engine has [0-9]+ KiB left"):
+        build()
+    assert (build.in_store(), build.left_over()) == (0, 0)
 
 
 def test_a_build_that_is_late_is_stopped_and_leaves_nothing(build: Builder) -> None:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ci.console import Console, amount, next_step, progress_line
+from ci.console import Console, Pace, amount, next_step, progress_line
 from ci.errors import ConfigProblem
 
 
@@ -55,8 +55,23 @@ def test_amounts_can_be_read(done: float, total: float | None, words: str) -> No
 
 
 def test_a_log_line_says_how_much_is_left() -> None:
-    assert progress_line(50, 200, "a.o", seconds=10.0) == "50 of 200, about 30 s left a.o"
-    assert progress_line(0, 200, "a.o", seconds=10.0) == "0 of 200 a.o"
+    assert progress_line(50, 200, "a.o", left=30.0) == "50 of 200, about 30 s left a.o"
+    assert progress_line(0, 200, "a.o", left=None) == "0 of 200 a.o"
+
+
+def test_the_time_left_follows_the_pace_of_the_last_minute() -> None:
+    pace = Pace()
+    assert pace.left(0.0, 0, 600) is None
+    assert pace.left(1.0, 300, 600) == pytest.approx(1.0)  # a cache answers
+    for second in range(2, 120):
+        pace.left(float(second), 300 + second * 0.1, 600)  # and then it does not
+    assert pace.left(120.0, 312, 600) == pytest.approx(2880, rel=0.05)
+
+
+def test_nothing_done_yet_or_no_total_tells_no_time() -> None:
+    pace = Pace()
+    assert [pace.left(float(second), 5, 50) for second in range(3)] == [None] * 3
+    assert pace.left(4.0, 6, None) is None
 
 
 def test_another_total_begins_another_count(
@@ -68,7 +83,7 @@ def test_another_total_begins_another_count(
         task.update(1, 2)
         task.update(5, 50)
         task.update(10, 50)
-    assert "10 of 50, about 80 s left" in capsys.readouterr().err
+    assert "10 of 50, about 160 s left" in capsys.readouterr().err
 
 
 def test_ids_stay_whole_while_words_wrap(capsys: pytest.CaptureFixture[str]) -> None:
