@@ -341,3 +341,16 @@ class CarryProblem(SpeedforkError):
 
     exit_code = EXIT_UNPROVEN
     advice = "invoke gpu-check --prepare, then carry the whole folder again"
+
+
+class CheckpointProblem(UsageProblem):
+    """A folder is no checkpoint that can be converted, or draft and target do not belong together."""
+
+    advice = "take the whole checkpoint from its publisher again; see 'A draft to convert' in docs/models.md"
+
+
+class ConversionFailed(SpeedforkError):
+    """Upstream's converter or llama-quantize refuses a checkpoint, or what they made is no DSpark draft."""
+
+    exit_code = EXIT_FAIL
+    advice = "nothing was kept; read what the program said above, and check draft and target against its words"
