@@ -354,3 +354,10 @@ class ConversionFailed(SpeedforkError):
 
     exit_code = EXIT_FAIL
     advice = "nothing was kept; read what the program said above, and check draft and target against its words"
+
+
+class ModelUnreadable(NotAModel):
+    """A file that a person named is no GGUF model, or its header cannot be read within bounds."""
+
+    exit_code = EXIT_USAGE
+    advice = "name a whole .gguf file: invoke inspect-model --file FILE"

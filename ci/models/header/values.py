@@ -87,6 +87,17 @@ class Header:
     file_size: int
     notes: tuple[str, ...] = ()
 
+    @property
+    def data_end(self) -> int:
+        """Where the data of the last tensor ends, bytes from the start of the file; of known types only."""
+        ends = (tensor.offset + tensor.size for tensor in self.tensors if tensor.size is not None)
+        return self.data_offset + max(ends, default=0)
+
+    @property
+    def missing(self) -> int:
+        """Bytes of tensor data that the file should have at its end and has not."""
+        return max(0, self.data_end - self.file_size) if self.tensors else 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelHeader:
