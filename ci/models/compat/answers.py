@@ -1,0 +1,79 @@
+"""What a rule answers: OK, REFUSED or CANNOT TELL, with its reason and both values."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ci.outcome import JsonValue
+
+
+class Fit(StrEnum):
+    """A rule's answer."""
+
+    OK = "OK"
+    REFUSED = "REFUSED"
+    UNKNOWN = "CANNOT TELL"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One rule's answer about one thing.
+
+    Attributes:
+        rule: such as `tensor types` or `vocabulary size`.
+        fit: the answer.
+        reason: why, in one sentence.
+        found: the value that was looked at; of a draft, where two models are compared.
+        expected: the value that it was held against; of the target, where two models are compared.
+        hint: the next command, where one would bring an answer.
+    """
+
+    rule: str
+    fit: Fit
+    reason: str
+    found: str = ""
+    expected: str = ""
+    hint: str = ""
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Plain JSON form."""
+        return {name: str(getattr(self, name)) for name in ("rule", "fit", "reason", "found", "expected", "hint")}
+
+    def __str__(self) -> str:
+        values = f" (found {self.found}, expected {self.expected})" if self.found or self.expected else ""
+        return f"{self.rule}: {self.reason}{values}"
+
+
+def combined(answers: Iterable[Answer]) -> Fit:
+    """The answer of many: REFUSED beats CANNOT TELL beats OK; nothing asked is CANNOT TELL."""
+    seen = {answer.fit for answer in answers}
+    if Fit.REFUSED in seen:
+        return Fit.REFUSED
+    return Fit.OK if seen == {Fit.OK} else Fit.UNKNOWN
+
+
+def same(rule: str, found: object, expected: object, *, differ: str) -> Answer:
+    """Whether a draft's value is its target's; one that is not there on one side leaves it open.
+
+    Args:
+        rule: name of the rule.
+        found: the draft's value, None where it says nothing.
+        expected: the target's, likewise.
+        differ: what a difference means.
+    """
+    if found == expected:
+        return Answer(rule=rule, fit=Fit.OK, reason="the same" if found is not None else "neither says any")
+    silent = None in (found, expected)
+    reason = "only one of the two says it" if silent else differ
+    return Answer(
+        rule=rule,
+        fit=Fit.UNKNOWN if silent else Fit.REFUSED,
+        reason=reason,
+        found=shown(found),
+        expected=shown(expected),
+    )
+
+
+def shown(value: object) -> str:
+    """A value for people: `none` where there is none, and never longer than a line."""
+    return "none" if value is None else f"{value}"[:80]

@@ -1,0 +1,115 @@
+"""What a block draft (DFlash, DSpark) must say about itself and its target, and how many tokens it proposes.
+
+Rules as src/models/dflash.cpp, src/llama-context.cpp and common/speculative.cpp of b11434 have them: missing target
+layers stop the load, a missing block size stops it too where there is a Markov head, a missing mask token or a layer
+that the target does not hand out stops the server at its first request.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ci.models.compat.answers import Answer, Fit
+from ci.models.header.values import ModelHeader, Scalar
+
+DEFAULT_BLOCK = 16
+HAND_OUT_LAYERS = frozenset(
+    (
+        *("bailingmoe3", "deepseek4", "gemma4", "gpt-oss", "hunyuan_vl", "lfm2", "lfm2moe", "llama", "mimo2"),
+        *("minimax-01", "minimax-m2", "muse-glimmer", "nanbeige", "nemotron_h", "nemotron_h_moe"),
+        *("qwen3", "qwen35", "qwen35moe", "qwen3moe", "qwen3next", "qwen4exp"),
+    )
+)
+"""Architectures whose graphs in b11434 hand out the input of each layer (`t_layer_inp`)."""
+
+HAND_OUT_LAST = frozenset(("deepseek4", "mimo2", "nemotron_h", "nemotron_h_moe"))
+"""Those that also hand out what the last layer gives, under the number of layers."""
+
+LAYERS, BLOCK, MASK, FUSION = "target layers", "block size", "mask token", "feature matrix"
+
+
+def block_answers(target: ModelHeader, draft: ModelHeader, *, markov: bool) -> Iterator[Answer]:
+    """Every rule about the fields of a block draft.
+
+    Args:
+        target: the model that it drafts for.
+        draft: of architecture `dflash`.
+        markov: whether it has a Markov head: then its block size must be said.
+    """
+    yield _block(draft, markov=markov)
+    yield _mask(draft)
+    layers = draft.array("dflash.target_layers")
+    if not layers:
+        yield Answer(
+            rule=LAYERS, fit=Fit.REFUSED, reason="dflash.target_layers is missing: llama-server does not load it"
+        )
+        return
+    yield _layers(target, layers)
+    yield _fusion(draft, len(layers))
+
+
+def longest_draft(draft: ModelHeader) -> int | None:
+    """Most tokens that a block draft proposes in a round; None where it is none, or does not say its block.
+
+    DSpark proposes its whole block; where the first place is a bonus token (`sample_from_anchor` false), and in
+    plain DFlash, one less.
+    """
+    if draft.arch != "dflash":
+        return None
+    markov = draft.tensor("markov_w1.weight") is not None
+    block = draft.integer("dflash.block_size") or (None if markov else DEFAULT_BLOCK)
+    anchored = markov and draft.metadata.get("dflash.sample_from_anchor", True) is True
+    return block if block is None or anchored else block - 1
+
+
+def _block(draft: ModelHeader, *, markov: bool) -> Answer:
+    block = draft.integer("dflash.block_size")
+    if block is None and not markov:
+        return Answer(rule=BLOCK, fit=Fit.OK, reason=f"not said: llama-server takes {DEFAULT_BLOCK}")
+    if block is None or block < 1:
+        reason = "dflash.block_size is missing or no positive number: llama-server stops while loading"
+        return Answer(rule=BLOCK, fit=Fit.REFUSED, reason=reason, found=str(block))
+    return Answer(rule=BLOCK, fit=Fit.OK, reason=f"up to {longest_draft(draft)} tokens a round", found=str(block))
+
+
+def _mask(draft: ModelHeader) -> Answer:
+    mask, tokens = draft.integer("tokenizer.ggml.mask_token_id"), draft.array("tokenizer.ggml.tokens")
+    if mask is None:
+        reason = "tokenizer.ggml.mask_token_id is missing: llama-server stops at the first request"
+        return Answer(rule=MASK, fit=Fit.REFUSED, reason=reason)
+    if tokens and not 0 <= mask < len(tokens):
+        reason = "the mask token is none of the vocabulary"
+        return Answer(rule=MASK, fit=Fit.REFUSED, reason=reason, found=str(mask), expected=f"below {len(tokens)}")
+    return Answer(rule=MASK, fit=Fit.OK, reason=f"token {mask}")
+
+
+def _layers(target: ModelHeader, layers: Sequence[Scalar]) -> Answer:
+    blocks = target.integer("{arch}.block_count")
+    if blocks is None:
+        return Answer(rule=LAYERS, fit=Fit.UNKNOWN, reason="the target does not say how many layers it has")
+    depth = blocks - (target.integer("{arch}.nextn_predict_layers") or 0)
+    last = depth if target.arch in HAND_OUT_LAST else depth - 1
+    beyond = [layer for layer in layers if not isinstance(layer, int) or not 0 <= layer <= last]
+    listed = ", ".join(str(layer) for layer in layers)
+    if beyond:
+        reason = f"layer {beyond[0]} is none that the target hands out"
+        return Answer(rule=LAYERS, fit=Fit.REFUSED, reason=reason, found=listed, expected=f"0 to {last}")
+    if target.arch not in HAND_OUT_LAYERS:
+        reason = f"nobody saw {target.arch or 'a nameless architecture'} hand out its layers in b11434"
+        return Answer(rule=LAYERS, fit=Fit.UNKNOWN, reason=reason, found=listed)
+    return Answer(rule=LAYERS, fit=Fit.OK, reason=f"{listed} of {depth}")
+
+
+def _fusion(draft: ModelHeader, n_layers: int) -> Answer:
+    """`fc.weight` takes the hidden states of all those layers side by side."""
+    width, fusion = draft.integer("dflash.embedding_length"), draft.tensor("fc.weight")
+    if width is None or fusion is None:
+        missing = "dflash.embedding_length" if width is None else "fc.weight"
+        return Answer(rule=FUSION, fit=Fit.REFUSED, reason=f"{missing} is missing: llama-server does not load it")
+    if fusion.shape[0] != width * n_layers:
+        return Answer(
+            rule=FUSION,
+            fit=Fit.REFUSED,
+            reason=f"fc.weight does not take {n_layers} layers of width {width}",
+            found=str(fusion.shape[0]),
+            expected=str(width * n_layers),
+        )
+    return Answer(rule=FUSION, fit=Fit.OK, reason=f"{n_layers} layer(s) of width {width}")
