@@ -8,7 +8,7 @@ adds nothing to the Markov bias. The law is the rounded one.
 import dataclasses
 import json
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -85,11 +85,45 @@ def write_draft(folder: Path, spec: PairSpec, *, shards: int = 1, **changes: Jso
 
 
 def write_target(folder: Path, spec: PairSpec, **changes: JsonValue) -> Path:
-    """What a conversion needs of a target: its `config.json` and its tokenizer, no weights."""
+    """What a conversion needs of a target: its `config.json` and a tokenizer of the pair's tokens, no weights."""
     config = {**_shape(spec, n_layer=tensors.N_LAYER), "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"}
     write_config(folder, {**config, "bos_token_id": BEGIN, "eos_token_id": END, "pad_token_id": PAD, **changes})
     (folder / "tokenizer.model").write_bytes(sentencepiece_model(spec))
     return folder
+
+
+def write_weighted_target(folder: Path, spec: PairSpec, tokenizer: JsonValue) -> Path:
+    """A whole target with a byte-pair tokenizer, as those that drafts are published for have it."""
+    write_target(folder, spec, bos_token_id=None, eos_token_id=None, pad_token_id=None)
+    (folder / "tokenizer.model").unlink()
+    write_json(folder / "tokenizer.json", tokenizer)
+    write_json(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"})
+    named = ((hub_name(name), array) for name, array in tensors.target_tensors(spec, make_law(spec)))
+    weights = {name if name.startswith("lm_head") else f"model.{name}": bfloat16(array) for name, array in named}
+    write_safetensors(folder / "model.safetensors", weights)
+    return folder
+
+
+def byte_pair_tokenizer(tokens: Sequence[str], control: Sequence[int], merges: Sequence[str]) -> dict[str, JsonValue]:
+    """A `tokenizer.json` of SmolLM's kind: single digits, then the bytes of GPT-2, then the merges.
+
+    Args:
+        tokens: texts in the order of their ids.
+        control: ids of control tokens.
+        merges: pairs, in order.
+    """
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    to_bytes = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    return {
+        "version": "1.0",
+        "added_tokens": [{"id": token, "content": tokens[token], **plain} for token in control],
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [{"type": "Digits", "individual_digits": True}, to_bytes],
+        },
+        "decoder": to_bytes,
+        "model": {"type": "BPE", "vocab": {text: at for at, text in enumerate(tokens)}, "merges": list(merges)},
+    }
 
 
 def write_config(folder: Path, config: Mapping[str, JsonValue]) -> None:
