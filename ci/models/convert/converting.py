@@ -135,11 +135,8 @@ class _Worker:
     def _quantise(self, plain: Path, into: Path, kind: str) -> tuple[str, ...]:
         if self.job.quantizer is None:
             raise ConversionFailed(f"nothing to quantise to {kind} with", hint="invoke build")
-        with (
-            self.console.task(f"quantising to {kind}") as task,
-            programs.shown_growing(into, plain.stat().st_size, task),
-        ):
-            return programs.quantise(self.job.quantizer, plain, into, kind)
+        with self.console.task(f"quantising to {kind}") as task:
+            return programs.quantise(self.job.quantizer, plain, into, kind, task)
 
     def _inspected(self, file: Path) -> Header:
         """The header of a file that is the draft.

@@ -19,6 +19,7 @@ QUOTED = 12
 """Lines of a program's last words."""
 ANY_CODE = range(-64, 256)
 TYPE = re.compile(r"^ *\d+ +or +(\w+) *:", re.MULTILINE)
+COUNTED = re.compile(r"\[ *(?P<done>\d+)/ *(?P<of>\d+)\] +(?P<name>\S+)")
 UNFIT = re.compile(
     r"^warning: (?P<name>\S+) +- ncols +\d+ not divisible by +(?P<block>\d+) \(required for type +(?P<wanted>\w+)\)"
     r".*-> falling back to +(?P<became>\w+)",
@@ -47,8 +48,8 @@ def convert(python: Path, script: Path, draft: Path, target: Path, into: Path, *
     _require(run(argv, env=env, ok_codes=ANY_CODE), f"{script.name}, run on {draft.name},")
 
 
-def quantise(program: Path, source: Path, into: Path, kind: str) -> tuple[str, ...]:
-    """Run llama-quantize.
+def quantise(program: Path, source: Path, into: Path, kind: str, task: Task) -> tuple[str, ...]:
+    """Run llama-quantize; `task` hears of every tensor.
 
     Returns:
         What it could not do as asked: tensors whose rows are no whole blocks of the type, in words.
@@ -57,7 +58,13 @@ def quantise(program: Path, source: Path, into: Path, kind: str) -> tuple[str, .
         ConversionFailed: it refuses; quotes its last words.
         DiskFull: no room.
     """
-    done = run((program, source, into, kind), ok_codes=ANY_CODE)
+
+    def show(line: str) -> None:
+        counted = COUNTED.match(line)
+        if counted:
+            task.update(int(counted["done"]), int(counted["of"]), counted["name"])
+
+    done = run((program, source, into, kind), ok_codes=ANY_CODE, on_line=show)
     _require(done, f"{program.name} to {kind}")
     return unfit_words(_said(done))
 
@@ -94,7 +101,7 @@ def check_types(program: Path, kinds: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def shown_growing(path: Path, expected: int, task: Task) -> Iterator[None]:
-    """Show how far a file has grown while the block runs; neither program says it line by line.
+    """Show how far a file has grown while the block runs: the converter does not say it line by line.
 
     Args:
         path: being written, or not there yet.

@@ -3,6 +3,10 @@
 The converter's environment is made by the same code as for a person, in the state directory of the real builds: once.
 """
 
+import os
+import signal
+import sys
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,9 +31,10 @@ from ci.models.exact_pair import SMALL, PairSpec, ensure_pair
 from ci.models.fetch import ensure_model
 from ci.models.header.reading import read_header
 from ci.models.header.values import ModelHeader
+from ci.process import Running, scrubbed_env
 from ci.stage import Context
 from ci.stages.values import Rebased
-from tests.conftest import REAL_ENVIRON
+from tests.conftest import CHECKOUT, REAL_ENVIRON
 from tests.helpers.tiny_checkpoint import (
     byte_pair_tokenizer,
     kept_law,
@@ -43,6 +48,21 @@ pytestmark = [pytest.mark.native, pytest.mark.timeout(1800)]  # where the enviro
 CONTROL = 3  # a token type of the GGUF format
 N_MAX, LENGTH, STARTS = 7, 64, range(0, 24, 3)
 TEMPERATURES = (0.0, 1.0)
+CONVERT = """
+import sys
+from pathlib import Path
+from ci.console import Console
+from ci.home import Home
+from ci.models.convert.agree import draft_shape
+from ci.models.convert.checkpoint import read_draft, read_target
+from ci.models.convert.converting import Job, Product, convert
+root, draft, target, out, python = map(Path, sys.argv[1:6])
+found = read_draft(draft)
+shape = draft_shape(found.config, found.tensors, shown="draft")
+job = Job(draft=found, shape=shape, target=read_target(target), products=(Product(path=out),), python=python,
+          tree=sys.argv[6])
+convert(Home(root=root, checkout=root), job, Console())
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,3 +202,20 @@ def test_what_is_not_the_promised_draft_gets_no_name(bench: Bench, tmp_path: Pat
     with pytest.raises(ConversionFailed, match="block_size is 8, the checkpoint has 7"):
         convert(bench.home, replace(job, shape=replace(job.shape, block_size=7)), Console())
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_killed_conversion_leaves_no_draft_and_the_next_one_makes_it(bench: Bench, tmp_path: Path) -> None:
+    draft, target = write_draft(tmp_path / "tiny", SMALL), write_target(tmp_path / "target", SMALL)
+    out = tmp_path / "out" / "a.gguf"
+    places = (bench.home.root, draft, target, out, bench.python)
+    argv = (sys.executable, "-c", CONVERT, *map(str, places), bench.tree)
+    with Running(argv, env=scrubbed_env(extra={"PYTHONPATH": str(CHECKOUT)}), log=tmp_path / "log") as child:
+        until = time.monotonic() + 60
+        while not list(out.parent.glob(".a.gguf.*.part")):
+            assert child.exit_code() is None, child.log_tail()
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        os.kill(child.pid, signal.SIGKILL)
+    assert not out.exists()
+    bench.convert(draft, target, Product(path=out))
+    assert [path.name for path in out.parent.iterdir()] == ["a.gguf"]

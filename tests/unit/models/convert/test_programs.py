@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ci.console import Task
 from ci.errors import ConversionFailed, DiskFull, UsageProblem
 from ci.models.convert import programs
 
@@ -23,6 +24,18 @@ HELP = """\
   38  or  MXFP4_MOE :  MXFP4 MoE
           COPY    : only copy tensors, no quantizing
 """
+
+
+class Listener(Task):
+    """A task that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[float, float | None, str]] = []
+        self.heard = threading.Event()
+
+    def update(self, done: float, total: float | None = None, note: str = "") -> None:
+        self.seen.append((done, total, note))
+        self.heard.set()
 
 
 def program(path: Path, body: str) -> Path:
@@ -66,16 +79,18 @@ def test_a_killed_converter_and_a_full_disk_are_told_apart(tmp_path: Path) -> No
 
 def test_tensors_that_do_not_fit_are_said_by_kind_of_change(tmp_path: Path) -> None:
     quantizer = program(tmp_path / "llama-quantize", f"print({WARNINGS!r}, file=sys.stderr)")
-    assert programs.quantise(quantizer, tmp_path / "a", tmp_path / "b", "Q4_K_M") == (
+    listener = Listener()
+    assert programs.quantise(quantizer, tmp_path / "a", tmp_path / "b", "Q4_K_M", listener) == (
         f"2 tensor(s) became Q5_0, not Q4_K: {WHY} (fc.weight, markov_w1.weight)",
         f"1 tensor(s) became F16, not Q6_K: {WHY} (blk.0.attn_v.weight)",
     )
+    assert listener.seen == [(1, 19, "conf_proj.bias")]
 
 
 def test_a_refusal_to_quantise_is_quoted(tmp_path: Path) -> None:
     quantizer = program(tmp_path / "llama-quantize", "print('Missing importance matrix'); sys.exit(1)")
     with pytest.raises(ConversionFailed, match=r"llama-quantize to IQ1_S ends with code 1:\n    Missing importance"):
-        programs.quantise(quantizer, tmp_path / "a", tmp_path / "b", "IQ1_S")
+        programs.quantise(quantizer, tmp_path / "a", tmp_path / "b", "IQ1_S", Listener())
 
 
 def test_types_are_asked_for_beforehand(tmp_path: Path) -> None:
@@ -91,15 +106,8 @@ def test_types_are_asked_for_beforehand(tmp_path: Path) -> None:
 
 def test_growth_is_shown_up_to_what_was_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "LOOK_S", 0.001)
-    seen: list[tuple[float, float | None]] = []
-    file, heard = tmp_path / "growing", threading.Event()
-
-    class Listener:
-        def update(self, done: float, total: float | None = None, note: str = "") -> None:
-            seen.append((done, total))
-            heard.set()
-
-    with programs.shown_growing(file, 10, Listener()):  # type: ignore[arg-type]  # only `update` is called
+    file, listener = tmp_path / "growing", Listener()
+    with programs.shown_growing(file, 10, listener):
         file.write_bytes(b"x" * 25)
-        assert heard.wait(60)
-    assert set(seen) <= {(0, 10), (10, 10)}
+        assert listener.heard.wait(60)
+    assert set(listener.seen) <= {(0, 10, ""), (10, 10, "")}
