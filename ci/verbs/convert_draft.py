@@ -98,7 +98,8 @@ def checkpoint_folder(home: Home, console: Console, named: str, *, option: str) 
     if Path(named).is_dir():
         return Path(named)
     if "/" in named:
-        raise UsageProblem(f"{option} {named}: no such folder", hint="download the checkpoint, then name its folder")
+        fetch = f"hf download {named} --local-dir {Path(named).name}  # where it is a repository's name"
+        raise UsageProblem(f"{option} {named}: no such folder", hint=fetch)
     return ensure_model(home, model_named(load_models(), named).id, console).parent
 
 

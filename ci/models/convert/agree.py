@@ -99,7 +99,7 @@ def refuse_strangers(draft: DraftShape, target: TargetShape, *, shown: str) -> N
     Raises:
         CheckpointProblem: lists every mismatch with both values.
     """
-    _refuse(_mismatches(draft, target), shown)
+    _refuse(_mismatches(draft, target), shown, hint="name the target that the draft's model card names")
 
 
 def _mismatches(draft: DraftShape, target: TargetShape) -> Iterator[str]:
@@ -132,10 +132,10 @@ def _draft_faults(
             yield f"{name} has shape {list(found or ())}, config.json asks for {list(wanted)}"
 
 
-def _refuse(faults: Iterator[str], shown: str) -> None:
+def _refuse(faults: Iterator[str], shown: str, *, hint: str | None = None) -> None:
     found = list(faults)
     if found:
-        raise CheckpointProblem("".join([f"{shown}:", *(f"\n    {fault}" for fault in found)]))
+        raise CheckpointProblem("".join([f"{shown}:", *(f"\n    {fault}" for fault in found)]), hint=hint)
 
 
 def _flat(config: JsonMap) -> JsonMap:

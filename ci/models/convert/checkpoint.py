@@ -7,6 +7,7 @@ repository's own code and its pickled files are not there to be loaded, whatever
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 from ci.errors import CheckpointProblem, ConfigProblem
@@ -48,6 +49,11 @@ class Checkpoint:
     def size(self) -> int:
         """Bytes of the weights."""
         return sum(file.stat().st_size for file in self.files)
+
+    @property
+    def plain_size(self) -> int:
+        """Bytes of the weights with 16 bits a value, as the converter writes them: about what it makes."""
+        return 2 * sum(prod(stored.shape) for stored in self.tensors.values())
 
 
 def read_draft(folder: Path) -> Checkpoint:

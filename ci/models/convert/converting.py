@@ -63,8 +63,8 @@ class Made:
 
 
 def required_bytes(draft: Checkpoint, products: Sequence[Product]) -> int:
-    """Room for the products, and for the 16-bit file that others are quantised from; none outgrows the weights."""
-    return draft.size * (len(products) + any(product.kind for product in products))
+    """Room for the products, none above 16 bits a value, and for the file that others are quantised from."""
+    return draft.plain_size * (len(products) + any(product.kind for product in products))
 
 
 def convert(home: Home, job: Job, console: Console) -> tuple[Made, ...]:
@@ -127,7 +127,7 @@ class _Worker:
         draft, target = link_data(job.draft, links / "draft"), link_data(job.target, links / "target")
         with (
             self.console.task(f"converting {draft.name}") as task,
-            programs.shown_growing(into, job.draft.size, task),
+            programs.shown_growing(into, job.draft.plain_size, task),
         ):
             programs.convert(job.python, script, draft, target, into, home=self.scratch)
         return ()

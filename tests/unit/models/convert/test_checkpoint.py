@@ -30,6 +30,7 @@ def test_one_file_and_three_say_the_same(tmp_path: Path) -> None:
     assert (len(one.files), len(three.files)) == (1, 3)
     assert one.tensors == three.tensors
     assert one.size == one.files[0].stat().st_size
+    assert one.plain_size == three.plain_size < one.size  # its values have 16 bits already
     assert three.size == sum(file.stat().st_size for file in three.files)
 
 
