@@ -80,6 +80,13 @@ def bench_arch_size(session: nox.Session) -> None:
     tool(session, "python", "-m", "tests.bench.arch_size", *session.posargs)
 
 
+@nox.session(name="bench-header")
+def bench_header(session: nox.Session) -> None:
+    """Our header reader against gguf-py's on a real model, every value read: `-- --rounds N`, `-- --json FILE`."""
+    prepare(session)
+    tool(session, "python", "-m", "tests.bench.header", *session.posargs)
+
+
 @nox.session
 def pipeline(session: nox.Session) -> None:
     """The main job: sources, rebase, build, parity, throughput, release folder. Options: `-- --help`."""

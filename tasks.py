@@ -13,7 +13,9 @@ from ci.console import Console
 from ci.errors import EXIT_DEFECT, EXIT_OK, EnvironmentProblem, Interrupted, SpeedforkError, UsageProblem
 from ci.home import Home
 from ci.verbs import audit as auditing
+from ci.verbs import convert_draft as converting
 from ci.verbs import gpu_check as card_check
+from ci.verbs import inspect_model as inspecting
 from ci.verbs import (
     pipeline,
     publish,
@@ -162,6 +164,40 @@ def rebase_upstream(
 def fetch_models(c: Invocation, model: list[str], json: bool = False) -> None:
     """Fetch the pinned models and generate the exact pairs, verified before they get their names."""
     edge(c, json, lambda home, console: pipeline.fetch_models(home, console, model))
+
+
+@task(
+    auto_shortflags=False,
+    iterable=["quantise"],
+    help={
+        "draft": "folder of the published DSpark checkpoint (safetensors), or its id in models.toml",
+        "target": "folder of the target's checkpoint, or its id: only its config.json and tokenizer are read",
+        "quantise": "a type that llama-quantize knows, such as Q4_K_M (repeatable); default: one file of 16 bits",
+        "onto": "upstream build whose converter to take, with the series on it; default: the newest pinned one",
+        "out": "name of the product, where it is one; default: out/drafts/<folder>[-<type>].gguf",
+        "dry-run": "look at both checkpoints and say what a conversion would take; change nothing",
+        "json": JSON,
+    },
+)
+def convert_draft(
+    c: Invocation,
+    quantise: list[str],
+    draft: str = "",
+    target: str = "",
+    onto: str = "",
+    out: str = "",
+    dry_run: bool = False,
+    json: bool = False,
+) -> None:
+    """Make GGUF files of a draft that is published as safetensors only, by the speed tree's own converter.
+
+    The converter's environment (torch, transformers) is made once, in the state directory; --dry-run says its size.
+    A file gets its name only when its header is that of the checkpoint's draft. Code of a repository is never run.
+    """
+    asked = converting.Request(
+        draft=draft, target=target, quantise=tuple(quantise), onto=onto, out=out, dry_run=dry_run
+    )
+    edge(c, json, lambda home, console: converting.convert_draft(home, console, asked))
 
 
 @task(
@@ -436,3 +472,19 @@ def store_(
     """Stored builds, compiler caches and toolchain images: how large, how old, who needs them; --prune tidies up."""
     asked = store.Request(prune=prune, keep=keep, dry_run=dry_run)
     edge(c, json, lambda home, console: store.store(home, console, asked))
+
+
+@task(
+    auto_shortflags=False,
+    help={
+        "file": "a GGUF file; of a model in shards, any one of them",
+        "model": "an id of ci/config/models.toml instead; it is fetched when it is not here",
+        "json": JSON,
+    },
+)
+def inspect_model(c: Invocation, file: str = "", model: str = "", json: bool = False) -> None:
+    """What is in a GGUF model? Architecture, size, tensors by type, context, vocabulary, DSpark facts, oddities.
+
+    Only the header is read, and only within bounds: a file from anybody may be looked at.
+    """
+    edge(c, json, lambda home, console: inspecting.inspect_model(home, console, file, model))

@@ -150,7 +150,7 @@ class _Reader:
             key = self._text(f"key {number}")
             if not key:
                 raise Fault("an empty key")
-            self.place = f"key {plain(key)!r}: "
+            self.place = f"key '{plain(key)}': "
             if key in metadata:
                 raise Fault("it stands twice: nobody can say which value counts")
             metadata[key] = self._value(key)
@@ -188,7 +188,7 @@ class _Reader:
         for number in range(1, count + 1):
             self.place = f"tensor {number} of {count}: "
             name = self._text(f"tensor {number}")
-            self.place = f"tensor {plain(name)!r}: "
+            self.place = f"tensor '{plain(name)}': "
             if name in tensors:
                 raise Fault("it stands twice")
             tensors[name] = Tensor(

@@ -131,8 +131,10 @@ class ModelHeader:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Oddities of all files."""
-        return tuple(note for shard in self.shards for note in shard.notes)
+        """Oddities of all files; of a model in shards each names its file."""
+        if len(self.shards) == 1:
+            return self.shards[0].notes
+        return tuple(f"{shard.path.name}: {note}" for shard in self.shards for note in shard.notes)
 
     @property
     def arch(self) -> str:
