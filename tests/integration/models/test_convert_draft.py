@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ci.builds.store import Build
@@ -139,6 +140,14 @@ def test_a_converted_draft_drafts_by_its_law_and_changes_no_token(
     pair, law = ensure_pair(real_home, SMALL), kept_law(SMALL)
     plain = served(speed_build, pair.target, None, law, tmp_path)
     assert served(speed_build, pair.target, made[kind].product.path, law, tmp_path, p_min=p_min) == plain
+
+
+def test_eight_bits_are_enough_for_the_law_to_hold_exactly() -> None:
+    """Q8_0 keeps a value to half a 127th of the largest in its block, and the scale itself to 11 bits."""
+    law = kept_law(SMALL)
+    ordered, largest = np.sort(law.log_q, axis=1), float(np.abs(law.log_q).max())
+    rounding = largest / 127 / 2 + largest * 2**-11
+    assert 2 * rounding < (ordered[:, -1] - ordered[:, -2]).min()
 
 
 def test_another_law_is_noticed(made: dict[str, Made], real_home: Home, speed_build: Build, tmp_path: Path) -> None:
