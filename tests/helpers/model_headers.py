@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ci.models.header.values import ArrayValue, Header, ModelHeader, Scalar, Tensor, Value
+from tests.helpers.made_gguf import TensorIn, Typed, ValueIn, write_gguf
 
 WORDS = tuple(f"word{at}" for at in range(32))
 F32, F16 = 0, 1
@@ -107,3 +108,51 @@ def _keys(arch: str, changed: Mapping[str, Value | None]) -> dict[str, Value | N
     parts = (key.split("__") for key in changed)
     names = (".".join((prefixes[first], *rest)) for first, *rest in parts)
     return dict(zip(names, changed.values(), strict=True))
+
+
+def grafted_moe() -> ModelHeader:
+    """A hybrid of experts as large as Ornith-1.0-35B in IQ4_XS, with a layer that predicts further tokens."""
+    embd, experts, width, iq4_xs, q6_k = 2048, 256, 512, 23, 14
+    tensors = [
+        tensor("token_embd.weight", embd, 151_936, number=q6_k),
+        tensor("output.weight", embd, 151_936, number=q6_k),
+    ]
+    for at in range(41):
+        tensors += [
+            tensor(f"blk.{at}.attn_q.weight", embd, 8192, number=q6_k),
+            tensor(f"blk.{at}.attn_norm.weight", embd),
+        ]
+        shapes = {"gate": (embd, width), "up": (embd, width), "down": (width, embd)}
+        tensors += [
+            tensor(f"blk.{at}.ffn_{name}_exps.weight", *shape, experts, number=iq4_xs)
+            for name, shape in shapes.items()
+        ]
+    told: dict[str, Value | None] = {
+        "arch__block_count": 41,
+        "arch__nextn_predict_layers": 1,
+        "arch__embedding_length": embd,
+        "arch__context_length": 262_144,
+        "arch__expert_count": experts,
+        "arch__expert_used_count": 8,
+        "arch__expert_feed_forward_length": width,
+        "arch__attention__head_count": 16,
+        "arch__attention__head_count_kv": 2,
+        "arch__attention__key_length": 256,
+        "arch__attention__value_length": 256,
+        "arch__full_attention_interval": 4,
+        "arch__ssm__conv_kernel": 4,
+        "arch__ssm__inner_size": 4096,
+        "arch__ssm__group_count": 16,
+        "arch__ssm__state_size": 128,
+    }
+    return target("qwen35moe", [*tensors, tensor("blk.40.nextn.eh_proj.weight", 2 * embd, embd, number=q6_k)], **told)
+
+
+def written(path: Path, made: ModelHeader) -> Path:
+    """The model as a file whose tensor data is a hole."""
+    tensors = [TensorIn(one.name, one.shape, one.number) for one in made.tensors]
+    return write_gguf(path, {key: _value_in(value) for key, value in made.metadata.items()}, tensors)
+
+
+def _value_in(value: Value) -> ValueIn:
+    return Typed(value.element, list(value.items)) if isinstance(value, ArrayValue) else value  # type: ignore[arg-type] # of one kind

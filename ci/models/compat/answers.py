@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ci.models.header.words import plain
 from ci.outcome import JsonValue
 
 
@@ -40,8 +41,10 @@ class Answer:
         return {name: str(getattr(self, name)) for name in ("rule", "fit", "reason", "found", "expected", "hint")}
 
     def __str__(self) -> str:
-        values = f" (found {self.found}, expected {self.expected})" if self.found or self.expected else ""
-        return f"{self.rule}: {self.reason}{values}"
+        """Such as `embedding width: they differ (found 64, expected 96)`; what is OK needs no values."""
+        told = {"found": self.found, "expected": self.expected} if self.fit is not Fit.OK else {}
+        values = ", ".join(f"{name} {value}" for name, value in told.items() if value)
+        return f"{self.rule}: {self.reason}{f' ({values})' if values else ''}"
 
 
 def combined(answers: Iterable[Answer]) -> Fit:
@@ -76,4 +79,4 @@ def same(rule: str, found: object, expected: object, *, differ: str) -> Answer:
 
 def shown(value: object) -> str:
     """A value for people: `none` where there is none, and never longer than a line."""
-    return "none" if value is None else f"{value}"[:80]
+    return "none" if value is None else plain(str(value))

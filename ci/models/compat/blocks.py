@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from ci.models.compat.answers import Answer, Fit
 from ci.models.header.values import ModelHeader, Scalar
+from ci.models.header.words import plain
 
 DEFAULT_BLOCK = 16
 HAND_OUT_LAYERS = frozenset(
@@ -88,12 +89,12 @@ def _layers(target: ModelHeader, layers: Sequence[Scalar]) -> Answer:
     depth = blocks - (target.integer("{arch}.nextn_predict_layers") or 0)
     last = depth if target.arch in HAND_OUT_LAST else depth - 1
     beyond = [layer for layer in layers if not isinstance(layer, int) or not 0 <= layer <= last]
-    listed = ", ".join(str(layer) for layer in layers)
+    listed = plain(", ".join(str(layer) for layer in layers[:64]))
     if beyond:
-        reason = f"layer {beyond[0]} is none that the target hands out"
+        reason = f"layer {plain(str(beyond[0]))} is none that the target hands out"
         return Answer(rule=LAYERS, fit=Fit.REFUSED, reason=reason, found=listed, expected=f"0 to {last}")
     if target.arch not in HAND_OUT_LAYERS:
-        reason = f"nobody saw {target.arch or 'a nameless architecture'} hand out its layers in b11434"
+        reason = f"nobody saw {plain(target.arch) or 'a nameless architecture'} hand out its layers in b11434"
         return Answer(rule=LAYERS, fit=Fit.UNKNOWN, reason=reason, found=listed)
     return Answer(rule=LAYERS, fit=Fit.OK, reason=f"{listed} of {depth}")
 

@@ -10,6 +10,7 @@ from ci.models.compat.use import Use
 from ci.models.compat.weights import MAX_LAYERS
 from ci.models.header.types import TensorType
 from ci.models.header.values import ArrayValue, ModelHeader, Scalar
+from ci.models.header.words import plain
 
 PAD = 256  # cells of a sequence are a multiple of this
 FLOAT = 4  # recurrent state is float32
@@ -49,7 +50,7 @@ def cache_bytes(model: ModelHeader, use: Use, kind: TensorType, *, drafted: int 
         return f"no formula here for {other[0]}"
     recurrent = _recurrent(model, depth)
     if recurrent is None:
-        return f"no formula here for the recurrent layers of {model.arch}"
+        return f"no formula here for the recurrent layers of {plain(model.arch)}"
     rows = use.slots * (1 + (drafted if model.arch in ROLLS_BACK else 0))
     return tuple(
         FLOAT * _state(model) * rows if recurrent[at] else _attention(model, at, use, kind) * use.slots

@@ -10,6 +10,7 @@ from ci.builds.arch import Capability
 from ci.models.compat.answers import Answer, Fit
 from ci.models.header.types import MXFP4, NVFP4, REMOVED, TENSOR_TYPES
 from ci.models.header.values import ModelHeader, Tensor
+from ci.models.header.words import plain
 
 RULE = "tensor types"
 FOUR_BIT_FLOATS = (MXFP4, NVFP4)
@@ -35,7 +36,7 @@ def type_answers(model: ModelHeader, capability: Capability | None) -> tuple[Ans
 
 
 def _doubts(number: int, tensors: Sequence[Tensor], capability: Capability | None) -> Iterator[Answer]:
-    which = f"{len(tensors)} tensor(s), the first {tensors[0].name}"
+    which = f"{len(tensors)} tensor(s), the first {plain(tensors[0].name)}"
     if number in REMOVED:
         words = f"{which}: type {number} ({REMOVED[number]}) is one that llama.cpp reads no more"
         yield Answer(rule=RULE, fit=Fit.REFUSED, reason=words, found=str(number))

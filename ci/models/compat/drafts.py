@@ -10,6 +10,7 @@ from ci.models.compat.answers import Answer, Fit, same
 from ci.models.compat.blocks import block_answers
 from ci.models.compat.vocabulary import vocabulary_answers
 from ci.models.header.values import ModelHeader
+from ci.models.header.words import plain
 
 BLOCK_ARCH, EAGLE_ARCH = "dflash", "eagle3"
 BLOCK_TYPES = ("draft-dspark", "draft-dflash")
@@ -48,7 +49,9 @@ def _swapped(target: ModelHeader, draft: ModelHeader) -> Answer | None:
     if target.arch in DRAFT_ARCHS:
         both = draft.arch in DRAFT_ARCHS
         reason = "both files are drafts" if both else "target and draft are swapped: the target is a draft model"
-        return Answer(rule=ROLES, fit=Fit.REFUSED, reason=reason, found=draft.arch, expected=target.arch)
+        return Answer(
+            rule=ROLES, fit=Fit.REFUSED, reason=reason, found=plain(draft.arch), expected=plain(target.arch)
+        )
     sizes = [model.file_size for model in (draft, target)]
     if draft.arch not in DRAFT_ARCHS and _scale(draft) > _scale(target):
         reason = "target and draft are swapped: a simple draft is larger than its target"
@@ -64,7 +67,7 @@ def _scale(model: ModelHeader) -> int:
 
 def _answers(target: ModelHeader, draft: ModelHeader) -> Iterator[Answer]:
     kind = speculation_type(target, draft)
-    words = f"{draft.arch or 'nameless'} drafts for {target.arch or 'nameless'}: {kind}"
+    words = f"{plain(draft.arch) or 'nameless'} drafts for {plain(target.arch) or 'nameless'}: {kind}"
     yield Answer(rule=ROLES, fit=Fit.OK, reason=words)
     if kind in BLOCK_TYPES:
         yield same(

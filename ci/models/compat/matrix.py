@@ -9,7 +9,7 @@ from ci.models.compat.answers import Answer, Fit, combined
 from ci.models.compat.blocks import longest_draft
 from ci.models.compat.builds import speculation_answer
 from ci.models.compat.cards import type_answers
-from ci.models.compat.drafts import draft_answers, speculation_type
+from ci.models.compat.drafts import DRAFT_ARCHS, ROLES, draft_answers, speculation_type
 from ci.models.compat.memory import GIB, MIB, RESERVE, Part, Placement, part_of, place, smaller_context
 from ci.models.compat.serving import drafted, k_answer, server_words
 from ci.models.compat.use import Use
@@ -28,7 +28,7 @@ class Subject:
         target: header of the model; None where its file is not here.
         draft: header of its draft.
         absent: why target or draft are not here; with what would bring them.
-        size: bytes of files that are not here, as published; 0 where nobody says.
+        size: bytes of the target's files, as pinned or published; 0 where nobody says.
     """
 
     name: str
@@ -94,6 +94,10 @@ def common_answers(subject: Subject, use: Use, build: int) -> tuple[Answer, ...]
     """What does not depend on a card: whether the draft belongs to the target, and whether the build knows it."""
     if subject.target is None:
         return subject.absent
+    if subject.draft is None and subject.target.arch in DRAFT_ARCHS:
+        return (
+            Answer(rule=ROLES, fit=Fit.REFUSED, reason="a draft alone is no model: name its target, and it as draft"),
+        )
     kind = speculation_type(subject.target, subject.draft)
     pair = draft_answers(subject.target, subject.draft) if subject.draft else ()
     spoken = (speculation_answer(kind, build), k_answer(use, _longest(subject))) if kind else ()
@@ -150,7 +154,7 @@ def _by_size(size: int, memory: int) -> tuple[Answer, ...]:
     room = memory - RESERVE
     over = size > room
     words = "more than the card has room for: it needs --n-cpu-moe or fewer --gpu-layers" if over else "room enough"
-    reason = f"published size {_gib(size)}, {words}; the rest needs the file"
+    reason = f"its files have {_gib(size)}, {words}; the rest needs the files themselves"
     return (Answer(rule=MEMORY, fit=Fit.UNKNOWN, reason=reason, found=_gib(size), expected=f"at most {_gib(room)}"),)
 
 

@@ -1,0 +1,130 @@
+"""Cells: all rules together, memory against the card, and a command line only where everything is OK."""
+
+import pytest
+
+from ci.builds.arch import Capability
+from ci.models.compat.answers import Answer, Fit
+from ci.models.compat.matrix import Cell, Place, Subject, common_answers, judge
+from ci.models.compat.memory import GIB, MIB
+from ci.models.compat.use import Use
+from tests.helpers.model_headers import draft, grafted_moe, model, target, target_tensors, tensor
+
+TURING, BLACKWELL = Capability(major=7, minor=5), Capability(major=12, minor=0)
+B11434 = 11434
+
+
+def cell(subject: Subject, memory: int = 11 * GIB, capability: Capability = TURING, use: Use | None = None) -> Cell:
+    used = use or Use(ctx=1024)
+    return judge(
+        subject, Place(name="card", capability=capability, memory=memory), used, common_answers(subject, used, B11434)
+    )
+
+
+def reasons(found: Cell) -> list[str]:
+    return [str(answer) for answer in found.answers if answer.fit is not Fit.OK]
+
+
+def test_a_pair_that_fits_has_a_command_line() -> None:
+    found = cell(Subject(name="m", target=target(), draft=draft()))
+    assert found.fit is Fit.OK
+    assert found.placement is not None
+    assert found.placement.whole
+    assert found.command[:3] == ("llama-server", "--model", "/models/target.gguf")
+    assert found.command[-2:] == ("--spec-draft-n-max", "8")
+
+
+def test_a_refused_pair_has_none() -> None:
+    found = cell(Subject(name="m", target=target(), draft=draft(arch__target_layers=None)))
+    assert (found.fit, found.command) == (Fit.REFUSED, ())
+    assert "target_layers is missing" in reasons(found)[0]
+
+
+def test_one_nvfp4_tensor_of_the_draft_is_enough_on_turing() -> None:
+    odd = draft([*draft().tensors, tensor("blk.0.ffn_up.weight", 64, 128, number=40)])
+    subject = Subject(name="m", target=target(), draft=odd)
+    assert cell(subject).fit is Fit.REFUSED
+    assert cell(subject, capability=BLACKWELL).fit is Fit.OK
+
+
+def test_an_old_build_is_refused() -> None:
+    subject, use = Subject(name="m", target=target(), draft=draft()), Use()
+    assert [one.rule for one in common_answers(subject, use, 10159) if one.fit is Fit.REFUSED] == ["speculation type"]
+
+
+def test_experts_leave_a_small_card() -> None:
+    """The published line for this size on 11 GB has `--n-cpu-moe 24`; room for more context asks for no less."""
+    found = cell(Subject(name="ornith", target=grafted_moe()), use=Use(ctx=8192))
+    assert found.fit is Fit.OK
+    assert found.placement is not None
+    assert (found.placement.gpu_layers, found.placement.layers) == (42, 42)
+    assert 18 <= found.placement.cpu_moe <= 28
+    assert found.command[-2:] == ("--spec-type", "draft-mtp")
+    assert found.placement.card <= 10 * GIB < found.placement.card + GIB
+
+
+def test_a_larger_card_takes_it_whole() -> None:
+    found = cell(Subject(name="ornith", target=grafted_moe()), memory=24 * GIB, use=Use(ctx=8192))
+    assert found.placement is not None
+    assert found.placement.whole
+
+
+def test_a_dense_model_leaves_layers_on_the_host() -> None:
+    layers = [tensor(f"blk.{at}.ffn_up.weight", 1024, 262_144) for at in range(10)]  # 1 GiB each
+    found = cell(
+        Subject(name="m", target=target("qwen3", [*target_tensors()[:2], *layers], arch__block_count=10)),
+        memory=6 * GIB,
+    )
+    assert found.placement is not None
+    assert (found.fit, found.placement.gpu_layers, found.placement.layers) == (Fit.OK, 4, 11)
+
+
+def test_where_nothing_fits_a_smaller_context_is_offered() -> None:
+    found = cell(
+        Subject(name="m", target=target(arch__context_length=1 << 22), draft=draft()),
+        memory=GIB + 150 * MIB,
+        use=Use(ctx=1 << 18),
+    )
+    assert (found.fit, found.placement) == (Fit.REFUSED, None)
+    assert "it fits with --ctx 65536" in reasons(found)[0]
+
+
+def test_where_no_context_helps_that_is_said() -> None:
+    found = cell(Subject(name="m", target=target()), memory=GIB)
+    assert "no smaller context helps" in reasons(found)[0]
+
+
+def test_no_context_beyond_what_the_model_was_trained_on() -> None:
+    found = cell(Subject(name="m", target=target()), use=Use(ctx=1 << 20))
+    assert found.command[found.command.index("--ctx-size") + 1] == "4096"
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(19_600_000_000, "it needs --n-cpu-moe"), (5_000_000_000, "room enough")]
+)
+def test_a_size_alone_is_never_ok(size: int, words: str) -> None:
+    absent = Answer(rule="file", fit=Fit.UNKNOWN, reason="m is not pinned", hint="invoke pin-model --model m")
+    found = cell(Subject(name="m", absent=(absent,), size=size))
+    assert (found.fit, found.command) == (Fit.UNKNOWN, ())
+    assert words in found.answers[-1].reason
+    assert [answer.fit for answer in found.answers] == [Fit.UNKNOWN] * 2
+
+
+def test_a_missing_draft_makes_the_pair_cannot_tell() -> None:
+    absent = Answer(rule="file", fit=Fit.UNKNOWN, reason="d is not fetched")
+    found = cell(Subject(name="m", target=target(), absent=(absent,)))
+    assert (found.fit, found.command) == (Fit.UNKNOWN, ())
+
+
+def test_nothing_known_is_cannot_tell() -> None:
+    assert cell(Subject(name="m")).fit is Fit.UNKNOWN
+    assert cell(Subject(name="m", target=model({}, [tensor("x", 4)]))).fit is Fit.UNKNOWN
+
+
+def test_a_draft_alone_is_refused() -> None:
+    assert cell(Subject(name="m", target=draft())).fit is Fit.REFUSED
+
+
+def test_json_has_every_answer() -> None:
+    document = cell(Subject(name="m", target=target(), draft=draft())).to_json()
+    assert document["fit"] == "OK"
+    assert {answer["rule"] for answer in document["answers"]} >= {"roles", "token texts", "memory", "tensor types"}
