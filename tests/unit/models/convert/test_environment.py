@@ -8,7 +8,6 @@ import pytest
 from ci.console import Console
 from ci.errors import ConfigProblem, DiskFull
 from ci.home import Home
-from ci.models.convert import environment
 from ci.models.convert.environment import CONFIG_FILE, Recipe, ensure_environment, environment_of, pip_environ
 
 
@@ -72,4 +71,3 @@ def test_a_broken_list_is_a_configuration_fault(tmp_path: Path) -> None:
 
 def test_the_size_is_said() -> None:
     assert recipe().words.startswith("about 1 MB to download and 3 MB to keep, or 2 MB and more")
-    assert environment.CONFIG_FILE.is_file()
