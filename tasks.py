@@ -12,10 +12,13 @@ from ci.builds.shelf import KEEP
 from ci.console import Console
 from ci.errors import EXIT_DEFECT, EXIT_OK, EnvironmentProblem, Interrupted, SpeedforkError, UsageProblem
 from ci.home import Home
+from ci.models import pinning
 from ci.verbs import audit as auditing
+from ci.verbs import compat as matching
 from ci.verbs import convert_draft as converting
 from ci.verbs import gpu_check as card_check
 from ci.verbs import inspect_model as inspecting
+from ci.verbs import models as shelving
 from ci.verbs import (
     pipeline,
     publish,
@@ -28,6 +31,7 @@ from ci.verbs import (
     toolchain,
     upstream,
 )
+from ci.verbs import speculators as catalogue
 
 CHECKOUT = Path(__file__).parent
 DISK = "check that SPEEDFORK_HOME is a folder that can be written, then run the command again"
@@ -160,10 +164,53 @@ def rebase_upstream(
     edge(c, json, lambda home, console: rebase.rebase(home, console, asked))
 
 
-@task(auto_shortflags=False, help={"model": "model id (repeatable); default: all", "json": JSON}, iterable=["model"])
-def fetch_models(c: Invocation, model: list[str], json: bool = False) -> None:
-    """Fetch the pinned models and generate the exact pairs, verified before they get their names."""
-    edge(c, json, lambda home, console: pipeline.fetch_models(home, console, model))
+@task(
+    auto_shortflags=False,
+    iterable=["model"],
+    help={
+        "model": "model id (repeatable); default: the models that the suites use",
+        "all-pinned": "every pinned model of ci/config/models.toml",
+        "verify": "hash files again that are here and were verified before",
+        "dry-run": "say what is here and how much would come; change nothing",
+        "json": JSON,
+    },
+)
+def fetch_models(
+    c: Invocation,
+    model: list[str],
+    all_pinned: bool = False,
+    verify: bool = False,
+    dry_run: bool = False,
+    json: bool = False,
+) -> None:
+    """Bring pinned models here, verified before they get their names; what is here needs no network.
+
+    A download that broke off goes on where it was. HF_ENDPOINT names another Hugging Face hub or a mirror; HF_TOKEN
+    is sent to that host only.
+    """
+    wish = shelving.Wish(names=tuple(model), all_pinned=all_pinned, verify=verify, dry_run=dry_run)
+    edge(c, json, lambda home, console: shelving.fetch_models(home, console, wish))
+
+
+@task(
+    auto_shortflags=False,
+    help={
+        "model": "id of an entry in ci/config/models.toml",
+        "revision": "branch, tag or commit of a Hugging Face repository; default: main. Pins again what is pinned",
+        "file": "the file in the repository, or the path of a local model. Pins again what is pinned",
+        "dry-run": "print the entry and leave ci/config/models.toml as it is",
+        "json": JSON,
+    },
+)
+def pin_model(
+    c: Invocation, model: str = "", revision: str = "", file: str = "", dry_run: bool = False, json: bool = False
+) -> None:
+    """Fix the bytes of a model: commit, sizes and digests as the hub states them, or of a file that is hashed.
+
+    Gates use pinned models only. The other lines and the comments of ci/config/models.toml stay as they are.
+    """
+    asked = pinning.Asked(model=model, revision=revision, file=file)
+    edge(c, json, lambda home, console: shelving.pin_model(home, console, asked, dry_run=dry_run))
 
 
 @task(
@@ -488,3 +535,63 @@ def inspect_model(c: Invocation, file: str = "", model: str = "", json: bool = F
     Only the header is read, and only within bounds: a file from anybody may be looked at.
     """
     edge(c, json, lambda home, console: inspecting.inspect_model(home, console, file, model))
+
+
+@task(
+    auto_shortflags=False,
+    iterable=["model", "draft", "card", "measured"],
+    help={
+        "model": "an id of ci/config/models.toml or a GGUF file (repeatable); default: every target there",
+        "draft": "id or file of a draft, one for each --model; default: the draft that models.toml joins with it",
+        "card": "a card of the fleet (repeatable); default: all",
+        "fleet": "file with your cards; default: ci/config/fleet.toml, which explains its keys",
+        "ctx": "context of one slot, tokens",
+        "kv": "type of keys and values: f16, q8_0, q4_0, ...",
+        "slots": "users at a time",
+        "drafted": "drafted tokens a round; default: what the model card says",
+        "build": "upstream build to judge by, such as b11434; default: the base of the series",
+        "measured": "METRIC=NUMBER to stand beside the published figure of the one --model, such as decode=480",
+        "json": JSON,
+    },
+)
+def compat(
+    c: Invocation,
+    model: list[str],
+    draft: list[str],
+    card: list[str],
+    measured: list[str],
+    fleet: str = "",
+    ctx: int = 8192,
+    kv: str = "f16",
+    slots: int = 1,
+    drafted: int = 0,
+    build: str = "",
+    json: bool = False,
+) -> None:
+    """Which model and draft run together, on which card? OK, REFUSED or CANNOT TELL, with reasons and command lines.
+
+    Judged by tensors and metadata, never by file names; nothing is downloaded. With --model and --card the exit code
+    is the answer: 0 OK, 4 REFUSED, 5 CANNOT TELL; a matrix of everything always exits with 0.
+    """
+    asked = matching.Request(
+        models=model,
+        drafts=draft,
+        cards=card,
+        fleet=fleet,
+        ctx=ctx,
+        kv=kv,
+        slots=slots,
+        drafted=drafted,
+        build=build,
+        measured=measured,
+    )
+    edge(c, json, lambda home, console: matching.compat(home, console, asked))
+
+
+@task(
+    auto_shortflags=False,
+    help={"fleet": "file with your cards; default: ci/config/fleet.toml, which explains its keys", "json": JSON},
+)
+def speculators(c: Invocation, fleet: str = "", json: bool = False) -> None:
+    """Which speculators are known, and which models of the fleet have none?"""
+    edge(c, json, lambda _, console: catalogue.speculators(console, fleet))

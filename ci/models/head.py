@@ -1,0 +1,45 @@
+"""What the first bytes of a file say it is, when it should be a GGUF file and is none."""
+
+import json
+
+GGUF_MAGIC = b"GGUF"
+OLD_MAGICS = (b"lmgg", b"fmgg", b"tjgg", b"algg")  # ggml, ggmf, ggjt, ggla as little-endian words
+LFS_MARK = b"version https://git-lfs"
+HEAD = 1024
+"""Bytes to look at."""
+
+
+def fault_of_head(head: bytes) -> str | None:
+    """What the first bytes of a file say it is, when it is not a GGUF file; None when it is one."""
+    if head.startswith(GGUF_MAGIC):
+        return None if len(head) > len(GGUF_MAGIC) else "a GGUF file cut short after its first four bytes"
+    if GGUF_MAGIC.startswith(head):
+        return f"{len(head)} bytes: an interrupted download" if head else "an empty file"
+    if head.startswith(LFS_MARK):
+        return f"a Git LFS pointer ({_lfs_words(head)}), not the file itself"
+    if head[:4] in OLD_MAGICS:
+        return "an old ggml file, from before GGUF: convert it with a llama.cpp of 2023"
+    return _text_fault(head.lstrip()) or f"not a GGUF file: it begins with {head[:8]!r}"
+
+
+def _lfs_words(head: bytes) -> str:
+    fields = dict(line.split(" ", 1) for line in head.decode("utf-8", "replace").splitlines() if " " in line)
+    return f"{fields.get('oid', 'no id').removeprefix('sha256:')}, {fields.get('size', 'unknown')} bytes"
+
+
+def _text_fault(text: bytes) -> str | None:
+    if text[:15].lower().startswith((b"<!doctype html", b"<html", b"<head")):
+        return (
+            "an HTML page: a log-in or error page, or a link to a file's page instead of the file "
+            "(on Hugging Face /resolve/ gives the file, /blob/ its page)"
+        )
+    if text.startswith(b"{"):
+        return f"a JSON answer: {_json_words(text)}"
+    return None
+
+
+def _json_words(text: bytes) -> str:
+    try:
+        return json.dumps(json.loads(text))[:200]
+    except ValueError:
+        return text[:80].decode("utf-8", "replace")

@@ -1,0 +1,99 @@
+"""Verified model files: what was hashed is remembered, so that 20 GB are not read again for every command.
+
+A file counts as verified while size, inode and both times are those of the moment it was hashed. A file that was
+written less than a second before its stamp could change without a trace in its times, so it is hashed again; that
+meets small files only, because hashing a large one takes longer.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import time_ns
+
+from ci.errors import ConfigProblem, DigestMismatch
+from ci.files import CHUNK, read_json, write_json
+from ci.models.lock import Shard
+from ci.outcome import JsonMap
+
+RACY_NS = 1_000_000_000
+"""Nanoseconds between the last write and the stamp below which times prove nothing."""
+
+Report = Callable[[int, int | None, str], None]
+"""Called with bytes so far, bytes in all, and what is done to them."""
+
+
+def silent(_: int, __: int | None = None, ___: str = "") -> None:
+    """A report that nobody reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stamp:
+    """What is remembered of one file of a model; believed only while file and pin are those of the stamp."""
+
+    note: Path
+
+    @classmethod
+    def of(cls, folder: Path, shard: Shard) -> "Stamp":
+        """The stamp of a model's file, in the model's folder."""
+        return cls(note=folder / f".{shard.name}.verified.json")
+
+    def holds(self, path: Path, shard: Shard) -> bool:
+        """Whether the file has the pinned bytes by its stamp: nothing of it is read."""
+        try:
+            stamp, facts = read_json(self.note), _facts(path, shard.sha256)
+        except (ConfigProblem, FileNotFoundError):  # no file, no stamp, or a damaged one
+            return False
+        return _is_sure(stamp) and all(stamp.get(key) == value for key, value in facts.items())
+
+    def put(self, path: Path, shard: Shard) -> None:
+        """Remember that the file has the pinned bytes."""
+        write_json(self.note, {**_facts(path, shard.sha256), "stamped_ns": time_ns()})
+
+
+def _facts(path: Path, sha256: str) -> dict[str, object]:
+    found = path.stat()
+    return {
+        "path": str(path),
+        "sha256": sha256,
+        "size": found.st_size,
+        "inode": found.st_ino,
+        "mtime_ns": found.st_mtime_ns,
+        "ctime_ns": found.st_ctime_ns,
+    }
+
+
+def _is_sure(stamp: JsonMap) -> bool:
+    stamped, written = stamp.get("stamped_ns"), stamp.get("mtime_ns")
+    return isinstance(stamped, int) and isinstance(written, int) and stamped - written >= RACY_NS
+
+
+def digest(path: Path, report: Report = silent) -> str:
+    """Hex SHA-256 of a file; reports while it reads."""
+    size, done, state = path.stat().st_size, 0, hashlib.sha256()
+    with path.open("rb") as stream:
+        while data := stream.read(CHUNK):
+            state.update(data)
+            done += len(data)
+            report(done, size, "verifying")
+    return state.hexdigest()
+
+
+def fault_of(path: Path, shard: Shard, report: Report = silent) -> str | None:
+    """Why a file does not have the pinned bytes; None when it has. Reads all of it if the size is right."""
+    size = path.stat().st_size
+    if size != shard.size:
+        return f"{size} bytes, the pin says {shard.size}"
+    found = digest(path, report)
+    return None if found == shard.sha256 else f"sha256 is {found}, the pin is {shard.sha256}"
+
+
+def require_pinned_bytes(path: Path, shard: Shard, report: Report = silent, *, shown: str = "") -> None:
+    """Refuse other bytes than the pinned ones.
+
+    Raises:
+        DigestMismatch: says what differs.
+    """
+    fault = fault_of(path, shard, report)
+    if fault:
+        raise DigestMismatch(f"{shown or path}: {fault}", hint="correct ci/config/models.toml, or its source")

@@ -1,0 +1,159 @@
+"""One request for the bytes of a file: redirects, headers, and no credentials for hosts they were not given for."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urljoin, urlsplit
+
+import requests
+
+from ci.errors import DownloadFailed, ModelNotOffered
+from ci.files import CHUNK
+from ci.models.sources.answer import Answer, Origin, validator
+from ci.redact import without_credentials
+
+TIMEOUT_S = (10.0, 60.0)
+"""Seconds to connect, and to wait for the next bytes."""
+MAX_REDIRECTS = 5
+REDIRECTS = (301, 302, 303, 307, 308)
+BUSY = (408, 425, 429)
+SERVER_ERROR = 500
+REFUSED = (401, 403)
+GONE = (404, 410)
+TERMS = (
+    "accept the model's terms on its page and export HF_TOKEN=... (it is sent to a Hugging Face repository only), "
+    "then run the command again"
+)
+
+
+class Broken(Exception):
+    """The connection ended too early, or the server is busy: another try may go on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """One file to fetch.
+
+    Attributes:
+        address: where it is; http or https.
+        size: bytes it must have, where that is pinned.
+        sha256: digest it must have, where that is pinned: then bytes may follow bytes of a server that names neither.
+        token: goes to the host of `address` and to no other.
+    """
+
+    address: str
+    size: int | None = None
+    sha256: str | None = None
+    token: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The address as it may be printed."""
+        return without_credentials(self.address)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reply:
+    """What came, and what it says of the file; its bytes can be taken once."""
+
+    answer: Answer
+    origin: Origin
+    chunks: Iterator[bytes]
+
+
+@contextlib.contextmanager
+def asked(wanted: Wanted, *, have: int, before: Origin | None) -> Iterator[Reply]:
+    """Ask for all bytes from `have` on; `before` is the origin of those that are here.
+
+    Raises:
+        Broken: also from the block, while it takes the bytes.
+        DownloadFailed: too many redirects, or one to nowhere.
+    """
+    try:
+        with requests.Session() as session:
+            yield from _followed(session, wanted, have, before)
+    except (requests.exceptions.SSLError, requests.exceptions.InvalidURL) as final:
+        raise DownloadFailed(f"{wanted.shown}: {without_credentials(str(final))}") from final
+    except requests.RequestException as broken:
+        raise Broken(without_credentials(str(broken))) from broken
+
+
+def _followed(session: requests.Session, wanted: Wanted, have: int, before: Origin | None) -> Iterator[Reply]:
+    address, first = wanted.address, None
+    for _ in range(MAX_REDIRECTS + 1):
+        headers = _headers(wanted, address, have, before)
+        # a callable as `auth` keeps the library from looking for passwords in ~/.netrc
+        with session.get(
+            address,
+            headers=headers,
+            auth=lambda request: request,
+            allow_redirects=False,
+            stream=True,
+            timeout=TIMEOUT_S,
+        ) as response:
+            last = _answer(response)
+            first = first or last
+            if last.status not in REDIRECTS:
+                yield Reply(
+                    answer=last, origin=_origin(wanted, first, last), chunks=response.iter_content(chunk_size=CHUNK)
+                )
+                return
+            address = _next(wanted, address, last.headers.get("location", ""))
+    raise DownloadFailed(f"{wanted.shown}: more than {MAX_REDIRECTS} redirects")
+
+
+def _headers(wanted: Wanted, address: str, have: int, before: Origin | None) -> dict[str, str]:
+    # identity: compressed on the fly, bytes could neither be counted nor gone on from
+    headers = {"Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+        if before and before.tag:
+            headers["If-Range"] = before.tag
+    if wanted.token and _place(address) == _place(wanted.address):
+        headers["Authorization"] = f"Bearer {wanted.token}"
+    return headers
+
+
+def _place(address: str) -> tuple[str, str]:
+    found = urlsplit(address)
+    return found.scheme, found.netloc
+
+
+def _answer(response: requests.Response) -> Answer:
+    return Answer(
+        status=response.status_code, headers={name.lower(): value for name, value in response.headers.items()}
+    )
+
+
+def _next(wanted: Wanted, address: str, location: str) -> str:
+    target = urljoin(address, location)
+    if not location or urlsplit(target).scheme not in ("http", "https"):
+        raise DownloadFailed(f"{wanted.shown}: redirects to {without_credentials(location) or 'nothing'}")
+    return target
+
+
+def _origin(wanted: Wanted, first: Answer, last: Answer) -> Origin:
+    linked = first.headers.get("x-linked-etag", "").removeprefix("W/").strip('"')
+    size = first.headers.get("x-linked-size", "")
+    return Origin(
+        address=wanted.shown,
+        linked=linked or None,
+        tag=validator(last.headers),
+        size=int(size) if size.isdecimal() else last.total,
+    )
+
+
+def refuse(wanted: Wanted, status: int) -> None:
+    """Say what a status without bytes means.
+
+    Raises:
+        Broken: another try may bring them.
+        DownloadFailed, ModelNotOffered: it will not.
+    """
+    if status in BUSY or status >= SERVER_ERROR:
+        raise Broken(f"the server answers {status}")
+    if status in REFUSED:
+        raise DownloadFailed(f"{wanted.shown}: access refused ({status})", hint=TERMS)
+    if status in GONE:
+        raise ModelNotOffered(f"{wanted.shown}: the server has no such file ({status})")
+    raise DownloadFailed(f"{wanted.shown}: the server answers {status}")

@@ -1,0 +1,99 @@
+"""The one door to huggingface_hub: which commit and which files a repository has, and where a file's bytes are.
+
+The bytes themselves come by `ci.models.sources.transfer`, as those of every address. HF_ENDPOINT names another hub or
+a mirror; HF_TOKEN is sent to that host only. A token that a log-in left in a file is not looked for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from httpx2 import HTTPError
+from huggingface_hub import HfApi, ModelInfo, hf_hub_url
+from huggingface_hub.errors import (
+    GatedRepoError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from ci.errors import DownloadFailed, ModelNotOffered
+from ci.models.lock import FromHub
+from ci.models.sources.asking import TERMS
+from ci.redact import without_credentials
+
+HUB = "https://huggingface.co"
+TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubFile:
+    """A file of a repository: size in bytes and SHA-256 as far as the hub states them."""
+
+    name: str
+    size: int | None
+    sha256: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a repository is at one commit; `licence` as its card states it."""
+
+    commit: str
+    files: tuple[HubFile, ...]
+    licence: str | None
+
+
+def endpoint_of(environ: Mapping[str, str]) -> str:
+    """The hub to ask."""
+    return (environ.get("HF_ENDPOINT") or HUB).rstrip("/")
+
+
+def token_of(environ: Mapping[str, str]) -> str | None:
+    """The user's token for the hub, if there is one."""
+    return environ.get("HF_TOKEN", "").strip() or None
+
+
+def address_of(source: FromHub, file: str, environ: Mapping[str, str]) -> str:
+    """Where the bytes of a file are, at the pinned commit."""
+    return hf_hub_url(source.repo, file, revision=source.revision, endpoint=endpoint_of(environ))
+
+
+def look_up(repo: str, revision: str, environ: Mapping[str, str]) -> Found:
+    """What a repository is at a branch, tag or commit.
+
+    Raises:
+        ModelNotOffered: no such repository or revision.
+        DownloadFailed: access refused, no answer, or one that cannot be read.
+    """
+    shown = f"{without_credentials(endpoint_of(environ))}/{repo} at {revision}"
+    api = HfApi(endpoint=endpoint_of(environ), token=token_of(environ) or False)
+    try:
+        info = api.model_info(repo, revision=revision, files_metadata=True, timeout=TIMEOUT_S)
+    except GatedRepoError as refused:
+        raise DownloadFailed(f"{shown}: access refused: the model asks for its terms", hint=TERMS) from refused
+    except RevisionNotFoundError as missing:
+        raise ModelNotOffered(f"{shown}: no such revision", hint="name another: --revision REVISION") from missing
+    except RepositoryNotFoundError as missing:
+        raise ModelNotOffered(f"{shown}: no such repository, or a private one", hint=TERMS) from missing
+    except OfflineModeIsEnabled as offline:
+        raise DownloadFailed(f"{shown}: HF_HUB_OFFLINE is set", hint="unset HF_HUB_OFFLINE") from offline
+    except (HTTPError, OSError) as failed:
+        raise DownloadFailed(f"{shown}: {_first_line(failed)}") from failed
+    except (KeyError, TypeError, ValueError) as garbled:
+        raise DownloadFailed(f"{shown}: an answer that cannot be read ({garbled!r})") from garbled
+    return _found(info, shown)
+
+
+def _found(info: ModelInfo, shown: str) -> Found:
+    if not info.sha:
+        raise DownloadFailed(f"{shown}: the answer names no commit")
+    files = tuple(
+        HubFile(name=each.rfilename, size=each.size, sha256=each.lfs.sha256 if each.lfs else None)
+        for each in info.siblings or ()
+    )
+    licence = getattr(info.card_data, "license", None)
+    return Found(commit=info.sha, files=files, licence=licence if isinstance(licence, str) else None)
+
+
+def _first_line(error: Exception) -> str:
+    return without_credentials(str(error).strip().partition("\n")[0]) or type(error).__name__
