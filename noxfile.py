@@ -169,6 +169,15 @@ def tests_engine(session: nox.Session) -> None:
     tool(session, "pytest", *(session.posargs or ["tests/engine"]))
 
 
+@nox.session(name="tests-convert")
+def tests_convert(session: nox.Session) -> None:
+    """Conversion of a draft by upstream's own converter; its environment holds torch: 250 MB to 3 GB to download."""
+    prepare(session)
+    if not session.posargs:
+        tool(session, "invoke", "build")
+    tool(session, "pytest", *(session.posargs or ["tests/convert"]))
+
+
 @nox.session
 def parity(session: nox.Session) -> None:
     """Token parity of two builds: `-- --stock DIR --speed DIR [--profile quick|full]`."""
