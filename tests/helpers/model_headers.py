@@ -155,4 +155,4 @@ def written(path: Path, made: ModelHeader) -> Path:
 
 
 def _value_in(value: Value) -> ValueIn:
-    return Typed(value.element, list(value.items)) if isinstance(value, ArrayValue) else value  # type: ignore[arg-type] # of one kind
+    return Typed(value.element, list(value.items)) if isinstance(value, ArrayValue) else value  # type: ignore[arg-type] # all of the one kind named

@@ -1,0 +1,135 @@
+"""What `invoke compat` puts on cards: models of the lock and files of the user, as far as they are here."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci.digest import digest_json
+from ci.errors import UsageProblem
+from ci.home import Home
+from ci.models.compat.answers import Answer, Fit
+from ci.models.compat.matrix import Subject
+from ci.models.exact_pair import PAIRS
+from ci.models.header.shards import read_model
+from ci.models.header.values import ModelHeader
+from ci.models.lock import ModelEntry, Role, model_named
+from ci.models.speculators import load_speculators, speculators_for
+
+SHOWN_ROLES = (Role.TARGET, Role.SMALL, Role.PAIR)
+"""What stands in a matrix by itself; drafts stand beside their targets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A model that was looked for.
+
+    Attributes:
+        header: of its file; None where it is not here.
+        absent: why not, with what would bring it.
+        size: of its files in bytes, as pinned; 0 where nobody pinned them.
+    """
+
+    header: ModelHeader | None = None
+    absent: tuple[Answer, ...] = ()
+    size: int = 0
+
+
+def subjects_of(
+    home: Home, entries: Mapping[str, ModelEntry], models: Sequence[str], drafts: Sequence[str]
+) -> Iterator[tuple[ModelEntry | None, Subject]]:
+    """Each model with its draft; the lock's entry where there is one.
+
+    Args:
+        home: where fetched models are.
+        entries: the lock.
+        models: ids and files; empty for every target of the lock.
+        drafts: ids and files, one for each model; empty for the drafts that the lock joins with them.
+
+    Raises:
+        UsageProblem: no such id or file, or another number of drafts than of models.
+        ModelUnreadable: a file that is no GGUF model.
+    """
+    if drafts and len(drafts) != len(models):
+        counts = f"{len(drafts)} drafts for {len(models)} models"
+        raise UsageProblem(counts, hint="invoke compat --model TARGET --draft DRAFT: one draft for each model")
+    named = models or [entry.id for entry in entries.values() if entry.role in SHOWN_ROLES]
+    for at, name in enumerate(named):
+        entry = None if _is_file(name) else model_named(entries, name)
+        target = _find(home, entry, name, "target.gguf")
+        draft = (
+            _find(home, *_asked(entries, drafts[at]), "draft.gguf") if drafts else _own_draft(home, entries, entry)
+        )
+        yield entry, _subject(name, entry, target, draft)
+
+
+def _subject(name: str, entry: ModelEntry | None, target: Found, draft: Found | None) -> Subject:
+    absent = (*target.absent, *(draft.absent if draft else ()))
+    return Subject(
+        name=entry.id if entry else Path(name).name,
+        target=target.header,
+        draft=draft.header if draft else None,
+        absent=absent,
+        size=target.size or _published_size(entry),
+    )
+
+
+def _published_size(entry: ModelEntry | None) -> int:
+    """Of a whole target with layers of its own for drafting; no other catalogue entry tells a target's size."""
+    known = speculators_for([entry.id] if entry else [], load_speculators(), kind="mtp")
+    return sum(one.size for one in known)
+
+
+def _is_file(name: str) -> bool:
+    """An id has neither a slash nor the ending of a model file."""
+    return "/" in name or name.endswith(".gguf")
+
+
+def _asked(entries: Mapping[str, ModelEntry], name: str) -> tuple[ModelEntry | None, str]:
+    return (None if _is_file(name) else model_named(entries, name)), name
+
+
+def _own_draft(home: Home, entries: Mapping[str, ModelEntry], entry: ModelEntry | None) -> Found | None:
+    """The draft that the lock joins with a target; None for one that stands alone."""
+    if entry is None:
+        return None
+    if entry.role is Role.PAIR:
+        return _find(home, entry, entry.id, "draft.gguf")
+    joined = [one for one in entries.values() if one.role is Role.DRAFT and one.pair and one.pair == entry.pair]
+    return _find(home, joined[0], joined[0].id, "") if joined and entry.role is Role.TARGET else None
+
+
+def _find(home: Home, entry: ModelEntry | None, name: str, part: str) -> Found:
+    """A file as it is; what the lock names, only where its pinned files are here.
+
+    Args:
+        home: where fetched models are.
+        entry: of the lock; None for a file of the user.
+        name: id or path.
+        part: which file of a generated pair.
+    """
+    if entry is None:
+        return Found(header=read_model(Path(name)))
+    size = sum(shard.size for shard in entry.shards)
+    if not entry.pinned:
+        file = " --file FILE" if entry.local is not None else ""
+        return Found(absent=(_missing(entry, "not pinned", f"invoke pin-model --model {entry.id}{file}"),))
+    paths = tuple(_places(home, entry, part))
+    if not paths or not all(path.is_file() for path in paths):
+        return Found(absent=(_missing(entry, "not fetched", f"invoke fetch-models --model {entry.id}"),), size=size)
+    if size and sum(path.stat().st_size for path in paths) != size:
+        return Found(absent=(_missing(entry, "not its pinned size", f"invoke fetch-models --model {entry.id}"),))
+    return Found(header=read_model(paths[0]), size=size)
+
+
+def _missing(entry: ModelEntry, why: str, hint: str) -> Answer:
+    return Answer(rule="file", fit=Fit.UNKNOWN, reason=f"{entry.id} is {why}", hint=hint)
+
+
+def _places(home: Home, entry: ModelEntry, part: str) -> Iterable[Path]:
+    """Where the files of a pinned model stand once they are fetched, generated, or brought by the user."""
+    if entry.generated is not None:
+        return (home.models / "pairs" / digest_json(PAIRS[entry.generated.pair].identity) / (part or "target.gguf"),)
+    if entry.local is not None and entry.local.path:
+        folder = Path(entry.local.path).parent
+        return (folder / shard.name for shard in entry.shards)
+    return (home.models / entry.id / shard.name for shard in entry.shards)

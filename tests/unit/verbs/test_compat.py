@@ -1,0 +1,77 @@
+"""What the verb refuses before it reads anything, and what it says of models that are not here."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ci.console import Console
+from ci.errors import UsageProblem
+from ci.home import Home
+from ci.verbs.compat import Request, compat, use_of
+
+HERE = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(root=tmp_path / "home", checkout=HERE)
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (Request(kv="q8"), "did you mean 'q8_0'"),
+        (Request(ctx=100), "--ctx 100"),
+        (Request(slots=0), "--slots 0"),
+        (Request(slots=257), "--slots 257"),
+        (Request(drafted=65), "--drafted 65"),
+    ],
+)
+def test_numbers_that_cannot_be(request_: Request, words: str) -> None:
+    with pytest.raises(UsageProblem, match=words):
+        use_of(request_)
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (Request(models=["qwen3-8c"]), "did you mean 'qwen3-8b'"),
+        (Request(cards=["RTX 4080"]), "did you mean 'RTX 4090'"),
+        (Request(drafts=["d.gguf"]), "1 drafts for 0 models"),
+        (Request(measured=["decode=1"]), "one model"),
+        (Request(build="11434"), "not an upstream build"),
+    ],
+)
+def test_requests_that_cannot_be(home: Home, request_: Request, words: str) -> None:
+    with pytest.raises(UsageProblem, match=words):
+        compat(home, Console(), request_)
+
+
+def test_models_that_are_not_here_are_cannot_tell_with_the_next_command(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compat(home, Console(json_output=True), Request()) == 0
+    said = capsys.readouterr()
+    cells = json.loads(said.out)["cells"]
+    assert {cell["fit"] for cell in cells} == {"CANNOT TELL"}
+    assert {len(cell["command"]) for cell in cells} == {0}
+    assert all(any(answer["hint"] for answer in cell["answers"]) for cell in cells)
+    assert "next: invoke fetch-models --model exact-pair-small" in said.err
+    assert "next: invoke pin-model --model qwen3-8b-dspark" in said.err
+
+
+def test_a_published_size_alone_says_what_a_small_card_needs(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    request = Request(models=["ornith-1.0-35b-mtp"], cards=["RTX 2080 Ti"], measured=["decode=28", "accepted=3"])
+    assert compat(home, Console(json_output=True), request) == 5
+    said = capsys.readouterr()
+    assert "its files have 18.25 GiB, more than the card has room for: it needs --n-cpu-moe" in said.err
+    assert "nothing published to stand beside accepted 3" in said.err
+    beside = [(one["metric"], one["beside"]) for one in json.loads(said.out)["published"] if one["measured"]]
+    assert beside == [("decode", "below: 0.949 of the published 29.5")]
+
+
+def test_the_example_fleets_cards_and_our_builds_for_them(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    compat(home, Console(json_output=True), Request(models=["qwen3-8b"]))
+    cards = {card["name"]: card["archive"]["fit"] for card in json.loads(capsys.readouterr().out)["cards"]}
+    assert cards == {"RTX 2080 Ti": "OK", "RTX 4090": "REFUSED", "RTX PRO 6000": "CANNOT TELL"}
