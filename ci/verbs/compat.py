@@ -132,12 +132,18 @@ def _rows(
 ) -> Iterator[Row]:
     with console.task("reading headers") as task:
         entries = load_models()
-        found = subjects_of(home, entries, request.models, request.drafts)
+        found = subjects_of(home, entries, request.models or served(cards), request.drafts)
         for done, (entry, subject) in enumerate(found, 1):
             common = common_answers(subject, use, build)
             cells = tuple(judge(subject, place_of(card), use, common) for card in cards)
             task.update(done, note=subject.name)
             yield Row(entry=entry, subject=subject, cells=cells)
+
+
+def served(cards: Iterable[Card]) -> tuple[str, ...]:
+    """The models that these cards serve, where each of them says so; none means every target of the lock."""
+    said = [card.serves for card in cards]
+    return () if None in said else tuple(dict.fromkeys(name for names in said for name in names or ()))
 
 
 def place_of(card: Card) -> Place:

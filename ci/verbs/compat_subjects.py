@@ -1,6 +1,6 @@
 """What `invoke compat` puts on cards: models of the lock and files of the user, as far as they are here."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from ci.home import Home
 from ci.models.compat.answers import Answer, Fit
 from ci.models.compat.matrix import Subject
 from ci.models.exact_pair import PAIRS
+from ci.models.fetch import files_of
 from ci.models.header.shards import read_model
 from ci.models.header.values import ModelHeader
 from ci.models.lock import ModelEntry, Role, model_named
@@ -113,23 +114,20 @@ def _find(home: Home, entry: ModelEntry | None, name: str, part: str) -> Found:
     if not entry.pinned:
         file = " --file FILE" if entry.local is not None else ""
         return Found(absent=(_missing(entry, "not pinned", f"invoke pin-model --model {entry.id}{file}"),))
-    paths = tuple(_places(home, entry, part))
-    if not paths or not all(path.is_file() for path in paths):
+    path = _shelved(home, entry, part)
+    if path is None:
         return Found(absent=(_missing(entry, "not fetched", f"invoke fetch-models --model {entry.id}"),), size=size)
-    if size and sum(path.stat().st_size for path in paths) != size:
-        return Found(absent=(_missing(entry, "not its pinned size", f"invoke fetch-models --model {entry.id}"),))
-    return Found(header=read_model(paths[0]), size=size)
+    return Found(header=read_model(path), size=size)
 
 
 def _missing(entry: ModelEntry, why: str, hint: str) -> Answer:
     return Answer(rule="file", fit=Fit.UNKNOWN, reason=f"{entry.id} is {why}", hint=hint)
 
 
-def _places(home: Home, entry: ModelEntry, part: str) -> Iterable[Path]:
-    """Where the files of a pinned model stand once they are fetched, generated, or brought by the user."""
+def _shelved(home: Home, entry: ModelEntry, part: str) -> Path | None:
+    """The first file of a pinned model, where all are here in their pinned sizes; nothing is fetched or hashed."""
     if entry.generated is not None:
-        return (home.models / "pairs" / digest_json(PAIRS[entry.generated.pair].identity) / (part or "target.gguf"),)
-    if entry.local is not None and entry.local.path:
-        folder = Path(entry.local.path).parent
-        return (folder / shard.name for shard in entry.shards)
-    return (home.models / entry.id / shard.name for shard in entry.shards)
+        path = home.models / "pairs" / digest_json(PAIRS[entry.generated.pair].identity) / part
+        return path if path.is_file() else None
+    files = files_of(home, entry)
+    return files[0].path if files and not any(file.missing for file in files) else None

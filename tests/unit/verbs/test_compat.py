@@ -8,7 +8,8 @@ import pytest
 from ci.console import Console
 from ci.errors import UsageProblem
 from ci.home import Home
-from ci.verbs.compat import Request, compat, use_of
+from ci.models.fleet import Card
+from ci.verbs.compat import Request, compat, served, use_of
 
 HERE = Path(__file__).parents[3]
 
@@ -75,3 +76,9 @@ def test_the_example_fleets_cards_and_our_builds_for_them(home: Home, capsys: py
     compat(home, Console(json_output=True), Request(models=["qwen3-8b"]))
     cards = {card["name"]: card["archive"]["fit"] for card in json.loads(capsys.readouterr().out)["cards"]}
     assert cards == {"RTX 2080 Ti": "OK", "RTX 4090": "REFUSED", "RTX PRO 6000": "CANNOT TELL"}
+
+
+def test_a_fleet_that_says_what_it_serves_is_shown_that() -> None:
+    said = [Card(name="a", memory_mib=1, serves=("m", "n")), Card(name="b", memory_mib=1, serves=("n", "o"))]
+    assert served(said) == ("m", "n", "o")
+    assert served([*said, Card(name="c", memory_mib=1)]) == ()
