@@ -44,18 +44,20 @@ def cache_bytes(model: ModelHeader, use: Use, kind: TensorType, *, drafted: int 
     """
     depth = model.integer("{arch}.block_count")
     other = [words for key, words in OTHER_KINDS if model.get(key) is not None]
-    if not depth or not 0 < depth <= MAX_LAYERS or not model.get("{arch}.attention.head_count"):
-        return f"the file does not say its number of layers (1 to {MAX_LAYERS}) and of heads"
+    told = [model.integer("{arch}.embedding_length"), _of_layer(model, "{arch}.attention.head_count", 0)]
+    if not depth or not 0 < depth <= MAX_LAYERS or not all(told):
+        return f"the file does not say its width, its heads and its layers (1 to {MAX_LAYERS})"
     if other:
         return f"no formula here for {other[0]}"
     recurrent = _recurrent(model, depth)
     if recurrent is None:
         return f"no formula here for the recurrent layers of {plain(model.arch)}"
     rows = use.slots * (1 + (drafted if model.arch in ROLLS_BACK else 0))
-    return tuple(
+    sizes = tuple(
         FLOAT * _state(model) * rows if recurrent[at] else _attention(model, at, use, kind) * use.slots
         for at in range(depth)
     )
+    return "the file's widths or heads are negative" if min(sizes) < 0 else sizes
 
 
 def _attention(model: ModelHeader, layer: int, use: Use, kind: TensorType) -> int:

@@ -100,7 +100,7 @@ def common_answers(subject: Subject, use: Use, build: int) -> tuple[Answer, ...]
         )
     kind = speculation_type(subject.target, subject.draft)
     pair = draft_answers(subject.target, subject.draft) if subject.draft else ()
-    spoken = (speculation_answer(kind, build), k_answer(use, _longest(subject))) if kind else ()
+    spoken = (speculation_answer(kind, build), k_answer(use, kind, _longest(subject))) if kind else ()
     return (*subject.absent, *pair, *spoken)
 
 
@@ -127,14 +127,10 @@ def judge(subject: Subject, place_: Place, use: Use, common: Iterable[Answer]) -
 
 
 def _command(subject: Subject, target: ModelHeader, use: Use, placement: Placement) -> tuple[str, ...]:
-    return server_words(
-        target.path,
-        subject.draft.path if subject.draft else None,
-        use,
-        placement,
-        spec_type=speculation_type(target, subject.draft),
-        k=drafted(use, _longest(subject)),
-    )
+    kind = speculation_type(target, subject.draft)
+    file = subject.draft.path if subject.draft else None
+    k = drafted(use, kind, _longest(subject))
+    return server_words(target.path, file, use, placement, spec_type=kind, k=k)
 
 
 def _longest(subject: Subject) -> int | None:
@@ -177,13 +173,13 @@ def _memory(subject: Subject, target: ModelHeader, memory: int, use: Use) -> tup
 def _parts(subject: Subject, target: ModelHeader, use: Use) -> tuple[Part, ...] | str:
     """Target, then draft; in words, why a size cannot be told."""
     kind = speculation_type(target, subject.draft)
-    k = drafted(use, _longest(subject)) if kind else 0
+    k = drafted(use, kind, _longest(subject))
     outputs = use.slots * (k + 1)
     first = part_of(target, use, kv=use.kv, drafted=k, outputs=outputs)
     if isinstance(first, str):
         return f"the target: {first}"
-    if subject.draft is None:
-        return (first,)
+    if subject.draft is None:  # layers of its own draft in a second context with buffers of its own
+        return (dataclasses.replace(first, compute=2 * first.compute) if kind else first,)
     second = part_of(subject.draft, use, kv="f16", drafted=0, spec_type=kind, outputs=outputs)
     return f"the draft: {second}" if isinstance(second, str) else (first, second)
 

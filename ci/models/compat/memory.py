@@ -98,9 +98,15 @@ def compute_bytes(model: ModelHeader, use: Use, rows: int) -> int:
     the reserve stands.
     """
     mask = HALF * padded(use.ctx) * use.ubatch
-    vocabulary = len(model.array("tokenizer.ggml.tokens") or ())
     activations = FLOAT * use.ubatch * (3 * _feed_forward(model) + 7 * _width(model))
-    return mask + FLOAT * vocabulary * rows + activations
+    return mask + FLOAT * _vocabulary(model) * rows + activations
+
+
+def _vocabulary(model: ModelHeader) -> int:
+    """Tokens, by the vocabulary or by the rows of a matrix, whichever says more."""
+    matrices = (model.tensor(name) for name in ("output.weight", "token_embd.weight", "markov_w1.weight"))
+    rows = (one.shape[1] for one in matrices if one is not None and len(one.shape) > 1)
+    return max(len(model.array("tokenizer.ggml.tokens") or ()), *rows, 0)
 
 
 def _feed_forward(model: ModelHeader) -> int:
@@ -110,7 +116,8 @@ def _feed_forward(model: ModelHeader) -> int:
         return max((number for number in numbers if isinstance(number, int)), default=0)
 
     experts = said("expert_used_count") * said("expert_feed_forward_length")
-    return max(said("feed_forward_length"), experts + said("expert_shared_feed_forward_length"))
+    found = max(said("feed_forward_length"), experts + said("expert_shared_feed_forward_length"))
+    return found if found > 0 else 4 * _width(model)
 
 
 def _width(model: ModelHeader) -> int:

@@ -15,23 +15,25 @@ DRAFT_LAYERS = 999  # llama.cpp takes fewer where a draft has fewer
 RULE = "drafted tokens"
 
 
-def k_answer(use: Use, longest: int | None) -> Answer:
+def k_answer(use: Use, spec_type: str, longest: int | None) -> Answer:
     """How many tokens a round drafts: what was asked for, no more than the draft's block.
 
     Args:
         use: with the wish.
+        spec_type: how the draft drafts.
         longest: most that the draft proposes; None where it has no block.
     """
-    asked = use.wanted_k
+    asked = use.wanted_k(spec_type)
     if longest is None or asked <= longest:
         return Answer(rule=RULE, fit=Fit.OK, reason=f"k = {asked}", found=str(asked))
     reason = f"k = {asked} is above the draft's block: llama-server clamps it to {longest}, and so does this line"
     return Answer(rule=RULE, fit=Fit.OK, reason=reason, found=str(asked), expected=f"at most {longest}")
 
 
-def drafted(use: Use, longest: int | None) -> int:
-    """Tokens drafted in a round."""
-    return use.wanted_k if longest is None else min(use.wanted_k, longest)
+def drafted(use: Use, spec_type: str, longest: int | None) -> int:
+    """Tokens drafted in a round; 0 where nothing drafts."""
+    asked = use.wanted_k(spec_type) if spec_type else 0
+    return asked if longest is None else min(asked, longest)
 
 
 def server_words(
@@ -72,8 +74,7 @@ def _draft_words(draft: Path | None, spec_type: str, k: int) -> Iterator[str]:
     yield from ("--spec-type", spec_type)
     if draft is not None:
         yield from ("--spec-draft-model", str(draft), "--spec-draft-ngl", str(DRAFT_LAYERS))
-    if spec_type != "draft-mtp":  # nobody published a rule for MTP layers: the server's own number stands
-        yield from ("--spec-draft-n-max", str(k))
+    yield from ("--spec-draft-n-max", str(k))
 
 
 def rules_of(use: Use, spec_type: str) -> tuple[str, ...]:
@@ -84,7 +85,7 @@ def rules_of(use: Use, spec_type: str) -> tuple[str, ...]:
         return ("one user: k = 8 with --parallel 1",)
     low, high = BATCH_K
     return (
-        f"many users: k = {low} to {high} (this line has {use.wanted_k}); try both",
+        f"many users: k = {low} to {high} (this line has {use.wanted_k(spec_type)}); try both",
         f"a physical batch of at least 8 tokens a slot: {use.ubatch} for {use.slots} slots",
         "--cache-ram 0; the confidence scheduler stays off (this series has none)",
     )

@@ -7,8 +7,11 @@ non-causal and must not be cut); the confidence scheduler off for many.
 
 from dataclasses import dataclass
 
+from ci.models.compat.drafts import BLOCK_TYPES
+
 SINGLE_K = 8
 BATCH_K = (4, 6)
+SERVER_K = 3  # llama-server's own default: nobody published a rule for other kinds of drafts
 BLOCK = 8
 UBATCH, BATCH = 512, 2048
 """Defaults of llama-server b11434: `--ubatch-size`, `--batch-size`."""
@@ -38,10 +41,11 @@ class Use:
         """More than one user."""
         return self.slots > 1
 
-    @property
-    def wanted_k(self) -> int:
-        """Drafted tokens a round, before a draft's block limits them."""
-        return self.k or (BATCH_K[1] if self.many else SINGLE_K)
+    def wanted_k(self, spec_type: str) -> int:
+        """Drafted tokens a round for a kind of draft, before its block limits them."""
+        if self.k or spec_type not in BLOCK_TYPES:
+            return self.k or SERVER_K
+        return BATCH_K[1] if self.many else SINGLE_K
 
     @property
     def ubatch(self) -> int:

@@ -1,6 +1,8 @@
 """Cells: all rules together, memory against the card, and a command line only where everything is OK."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ci.builds.arch import Capability
 from ci.models.compat.answers import Answer, Fit
@@ -58,7 +60,7 @@ def test_experts_leave_a_small_card() -> None:
     assert found.placement is not None
     assert (found.placement.gpu_layers, found.placement.layers) == (42, 42)
     assert 18 <= found.placement.cpu_moe <= 28
-    assert found.command[-2:] == ("--spec-type", "draft-mtp")
+    assert found.command[-4:] == ("--spec-type", "draft-mtp", "--spec-draft-n-max", "3")
     assert found.placement.card <= 10 * GIB < found.placement.card + GIB
 
 
@@ -128,3 +130,27 @@ def test_json_has_every_answer() -> None:
     document = cell(Subject(name="m", target=target(), draft=draft())).to_json()
     assert document["fit"] == "OK"
     assert {answer["rule"] for answer in document["answers"]} >= {"roles", "token texts", "memory", "tensor types"}
+
+
+NUMBERS = st.one_of(st.integers(-(1 << 63), 1 << 64), st.integers(-2, 600))
+KEYS = ("block_count", "embedding_length", "feed_forward_length", "attention__head_count", "attention__head_count_kv")
+MORE = (
+    "attention__key_length",
+    "attention__sliding_window",
+    "nextn_predict_layers",
+    "context_length",
+    "ssm__inner_size",
+)
+
+
+@given(st.dictionaries(st.sampled_from([f"arch__{key}" for key in (*KEYS, *MORE)]), st.one_of(st.none(), NUMBERS)))
+def test_whatever_numbers_a_file_tells_there_is_an_answer(told: dict[str, int | None]) -> None:
+    found = cell(Subject(name="m", target=target("qwen35moe", None, **told), draft=draft()))
+    assert bool(found.command) is (found.fit is Fit.OK)
+    assert found.placement is None or 0 < found.placement.card <= 10 * GIB
+
+
+@pytest.mark.parametrize("key", ["block_count", "embedding_length", "attention__head_count"])
+def test_a_file_that_does_not_tell_its_sizes_is_never_ok(key: str) -> None:
+    found = cell(Subject(name="m", target=target("qwen3", None, **{f"arch__{key}": None})))
+    assert (found.fit, found.placement) == (Fit.UNKNOWN, None)

@@ -3,7 +3,7 @@
 import pytest
 
 from ci.models.compat.cache import cache_bytes
-from ci.models.compat.memory import Part, place, smaller_context
+from ci.models.compat.memory import Part, compute_bytes, place, smaller_context
 from ci.models.compat.use import Use
 from ci.models.compat.weights import Weights, weights_of
 from ci.models.header.types import TENSOR_TYPES
@@ -190,3 +190,9 @@ def test_layers_without_experts_are_no_step() -> None:
 @pytest.mark.parametrize(("limit", "offered"), [(9000, 8192), (8191, 4096), (512, 512), (511, None)])
 def test_a_smaller_context_is_offered(limit: int, offered: int | None) -> None:
     assert smaller_context(lambda ctx: ctx <= limit, 16384) == offered
+
+
+def test_rows_of_logits_are_those_of_the_output_matrix_where_no_vocabulary_says_it() -> None:
+    use = Use(ctx=1024)
+    rows = [compute_bytes(target(ggml__tokens=None), use, count) for count in (0, 10)]
+    assert rows[1] - rows[0] == 10 * 32 * 4

@@ -38,7 +38,7 @@ def test_experts_on_the_host_are_said() -> None:
 
 def test_a_target_that_drafts_for_itself_needs_no_draft_file() -> None:
     words = line(Use(), spec_type="draft-mtp", draft=None)
-    assert words.endswith("--spec-type draft-mtp")
+    assert words.endswith("--spec-type draft-mtp --spec-draft-n-max 7")
 
 
 def test_plain_decoding_says_nothing_of_drafts() -> None:
@@ -52,16 +52,21 @@ def test_there_is_no_scheduler_to_turn_off() -> None:
 
 @pytest.mark.parametrize(("slots", "k"), [(1, 8), (2, 6)])
 def test_the_model_card_chooses_k(slots: int, k: int) -> None:
-    assert Use(slots=slots).wanted_k == k
+    assert Use(slots=slots).wanted_k("draft-dspark") == k
 
 
 @pytest.mark.parametrize(("asked", "longest", "k"), [(8, 7, 7), (8, 8, 8), (4, 7, 4), (16, None, 16)])
 def test_k_is_clamped_to_the_block_and_that_is_said(asked: int, longest: int | None, k: int) -> None:
     use = Use(k=asked)
-    assert drafted(use, longest) == k
-    assert ("clamps it to 7" in k_answer(use, longest).reason) is (k < asked)
+    assert drafted(use, "draft-dspark", longest) == k
+    assert ("clamps it to 7" in k_answer(use, "draft-dspark", longest).reason) is (k < asked)
 
 
 def test_rules_are_for_block_drafts() -> None:
     assert rules_of(Use(), "draft-mtp") == ()
     assert rules_of(Use(), "draft-dspark") == ("one user: k = 8 with --parallel 1",)
+
+
+def test_nothing_is_drafted_without_a_draft_and_few_without_a_rule() -> None:
+    assert drafted(Use(), "", None) == 0
+    assert drafted(Use(slots=9), "draft-mtp", None) == 3
