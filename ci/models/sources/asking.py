@@ -94,9 +94,10 @@ def _followed(session: requests.Session, wanted: Wanted, have: int, before: Orig
             last = _answer(response)
             first = first or last
             if last.status not in REDIRECTS:
-                yield Reply(
-                    answer=last, origin=_origin(wanted, first, last), chunks=response.iter_content(chunk_size=CHUNK)
-                )
+                # counted here instead: the library would throw away the bytes it has when a connection ends early
+                response.raw.enforce_content_length = last.encoded
+                chunks = response.iter_content(chunk_size=CHUNK)
+                yield Reply(answer=last, origin=_origin(wanted, first, last), chunks=chunks)
                 return
             address = _next(wanted, address, last.headers.get("location", ""))
     raise DownloadFailed(f"{wanted.shown}: more than {MAX_REDIRECTS} redirects")

@@ -16,13 +16,15 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from ci.errors import DownloadFailed, ModelNotOffered
+from ci.errors import DownloadFailed, ModelNotOffered, SpeedforkError
 from ci.models.lock import FromHub
 from ci.models.sources.asking import TERMS
 from ci.redact import without_credentials
 
 HUB = "https://huggingface.co"
 TIMEOUT_S = 30.0
+FORBIDDEN = 403
+MISSING = 404
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,19 +71,26 @@ def look_up(repo: str, revision: str, environ: Mapping[str, str]) -> Found:
     api = HfApi(endpoint=endpoint_of(environ), token=token_of(environ) or False)
     try:
         info = api.model_info(repo, revision=revision, files_metadata=True, timeout=TIMEOUT_S)
-    except GatedRepoError as refused:
-        raise DownloadFailed(f"{shown}: access refused: the model asks for its terms", hint=TERMS) from refused
-    except RevisionNotFoundError as missing:
-        raise ModelNotOffered(f"{shown}: no such revision", hint="name another: --revision REVISION") from missing
-    except RepositoryNotFoundError as missing:
-        raise ModelNotOffered(f"{shown}: no such repository, or a private one", hint=TERMS) from missing
-    except OfflineModeIsEnabled as offline:
-        raise DownloadFailed(f"{shown}: HF_HUB_OFFLINE is set", hint="unset HF_HUB_OFFLINE") from offline
     except (HTTPError, OSError) as failed:
-        raise DownloadFailed(f"{shown}: {_first_line(failed)}") from failed
+        raise _failed(failed, shown) from failed
     except (KeyError, TypeError, ValueError) as garbled:
         raise DownloadFailed(f"{shown}: an answer that cannot be read ({garbled!r})") from garbled
     return _found(info, shown)
+
+
+def _failed(error: Exception, shown: str) -> SpeedforkError:
+    """What an error of the library means to a user."""
+    status = error.response.status_code if isinstance(error, HfHubHTTPError) else None
+    if isinstance(error, OfflineModeIsEnabled):
+        return DownloadFailed(f"{shown}: HF_HUB_OFFLINE is set", hint="unset HF_HUB_OFFLINE")
+    if isinstance(error, GatedRepoError) or status == FORBIDDEN:
+        return DownloadFailed(f"{shown}: access refused: accept the model's terms", hint=TERMS)
+    if isinstance(error, RevisionNotFoundError):
+        return ModelNotOffered(f"{shown}: no such revision", hint="name another: --revision REVISION")
+    if isinstance(error, RepositoryNotFoundError) or status == MISSING:
+        return ModelNotOffered(f"{shown}: no such repository, or a private one", hint=TERMS)
+    first_line = str(error).strip().partition("\n")[0]
+    return DownloadFailed(f"{shown}: {without_credentials(first_line) or type(error).__name__}")
 
 
 def _found(info: ModelInfo, shown: str) -> Found:
@@ -93,7 +102,3 @@ def _found(info: ModelInfo, shown: str) -> Found:
     )
     licence = getattr(info.card_data, "license", None)
     return Found(commit=info.sha, files=files, licence=licence if isinstance(licence, str) else None)
-
-
-def _first_line(error: Exception) -> str:
-    return without_credentials(str(error).strip().partition("\n")[0]) or type(error).__name__

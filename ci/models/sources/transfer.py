@@ -74,8 +74,8 @@ def transfer(wanted: Wanted, partial: Partial, report: Report, stop: threading.E
     Raises:
         DownloadFailed: no answer, or only broken ones; what came is kept.
         ModelNotOffered: the address leads to nothing.
-        NotAModel: it leads to something else than a GGUF file; nothing is kept.
-        DigestMismatch: it leads to a file of another size or digest than the pinned one; nothing is kept.
+        NotAModel: it leads to something else than a GGUF file; nothing of it is kept.
+        DigestMismatch: it leads to a file of another size or digest than the pinned one; nothing of it is kept.
         DiskFull: no room; what came is kept.
         Interrupted: `stop` was set; what came is kept.
     """
@@ -128,18 +128,17 @@ def _is_same(before: Origin | None, now: Origin, *, checked: bool) -> bool:
 
 
 def _begun(reply: Reply, wanted: Wanted, partial: Partial) -> Reply:
-    """Look at the first bytes and at what the server promises, then empty the partial for them."""
+    """Look at the first bytes and at what the server promises; only then the partial is emptied for them."""
     head, chunks = _first(reply.chunks)
     now = reply.origin
-    if GGUF_MAGIC.startswith(head[:4]) and now.size is not None and len(head) < min(now.size, HEAD):
+    if GGUF_MAGIC.startswith(head) and now.size is not None and len(head) < now.size:
         raise Broken(f"ended after {len(head)} of {now.size} bytes")
     fault = fault_of_head(head)
     if fault:
-        partial.drop()
         raise NotAModel(f"{wanted.shown}: {fault}")
-    _check_promise(wanted, now, partial)
+    size = _promised(wanted, now)
+    require_free_space(partial.path, size - partial.read()[0], what=wanted.shown)
     partial.begin(now)
-    require_free_space(partial.path, now.size or wanted.size or 0, what=partial.path.name)
     return Reply(answer=reply.answer, origin=now, chunks=itertools.chain((head,), chunks))
 
 
@@ -150,16 +149,19 @@ def _first(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     return head, chunks
 
 
-def _check_promise(wanted: Wanted, now: Origin, partial: Partial) -> None:
-    """Another size or digest than the pinned one is told before the bytes of 20 GB have come."""
+def _promised(wanted: Wanted, now: Origin) -> int:
+    """Bytes to come; another size or digest than the pinned one is told before the bytes of 20 GB have come."""
+    size = wanted.size if wanted.size is not None else now.size
+    if size is None:
+        raise DownloadFailed(f"{wanted.shown}: the server does not say how long the file is; half of it would pass")
     fault = ""
-    if None not in (wanted.size, now.size) and wanted.size != now.size:
-        fault = f"the server has a file of {now.size} bytes, the pin says {wanted.size}"
-    elif None not in (wanted.sha256, now.digest) and wanted.sha256 != now.digest:
+    if now.size not in (None, size):
+        fault = f"the server has a file of {now.size} bytes, the pin says {size}"
+    elif wanted.sha256 and now.digest not in (None, wanted.sha256):
         fault = f"the server has a file with sha256 {now.digest}, the pin is {wanted.sha256}"
     if fault:
-        partial.drop()
         raise DigestMismatch(f"{wanted.shown}: {fault}", hint="correct ci/config/models.toml, or its source")
+    return size
 
 
 def _write(reply: Reply, wanted: Wanted, partial: Partial, report: Report, stop: threading.Event) -> None:
