@@ -59,7 +59,7 @@ def _due(tensors: Sequence[Tensor], alignment: int) -> Iterator[tuple[Tensor, in
 _RULES: tuple[tuple[str, Callable[[Tensor], bool]], ...] = (
     (
         "rows that are not a whole number of their type's blocks, which llama.cpp refuses",
-        lambda tensor: tensor.kind is not None and bool(tensor.shape) and tensor.shape[0] % tensor.kind.block != 0,
+        lambda tensor: tensor.kind is not None and (*tensor.shape, 1)[0] % tensor.kind.block != 0,
     ),
     (
         f"names longer than {LONGEST_NAME} bytes, which llama.cpp refuses",

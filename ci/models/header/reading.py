@@ -1,9 +1,9 @@
 """The header of a GGUF file, versions 2 and 3, both byte orders; what follows it is never looked at.
 
-Whatever a file says, reading it takes at most `Limits.header` bytes of memory and the time to walk over them: a
-count or a length is held against the bytes that are there before anything is made of it. What stops llama.cpp
-(gguf.cpp of b11434) because nobody could read on is an error here too; what it refuses for other reasons is a note,
-so that such a file can still be looked at.
+Whatever a file says, reading it takes less than 100 MB and the time to walk over `Limits.header` bytes: a count or a
+length is held against the bytes that are there before anything is made of it. What stops llama.cpp (gguf.cpp of
+b11434) because nobody could read on is an error here too; what it refuses for other reasons is a note, so that such a
+file can still be looked at.
 """
 
 import os
@@ -38,15 +38,17 @@ MOST_DIMENSIONS, MOST_ELEMENTS = 4, 2**63 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a header may be at most; about three times the largest that is published.
+    """What a header may be at most: more than twice the largest published ones.
 
     Attributes:
         header: bytes before tensor data.
+        texts: bytes of all names and text values together; arrays of texts apart, which stay packed.
         values: entries of the metadata.
         tensors: entries of the tensor list.
     """
 
-    header: int = 48 << 20
+    header: int = 40 << 20
+    texts: int = 4 << 20
     values: int = 1 << 16
     tensors: int = 1 << 16
 
@@ -95,6 +97,7 @@ class _Reader:
     def __init__(self, source: Source, limits: Limits) -> None:
         self.place = ""
         self._source, self._limits = source, limits
+        self._room = limits.texts
         self._foreign: list[str] = []
 
     def header(self, path: Path, size: int) -> Header:
@@ -162,6 +165,8 @@ class _Reader:
             return self._array()
         if kind == STRING:
             return self._text(key)
+        if key == ALIGNMENT_KEY and kind != "UINT32":
+            raise Fault(f"its type is {kind}, expected UINT32")
         value = self._source.scalar(CODES[kind])
         return value != 0 if kind == "BOOL" else value
 
@@ -206,7 +211,8 @@ class _Reader:
         return shape
 
     def _text(self, place: str) -> str:
-        raw = self._source.string()
+        raw = self._source.string(self._room)
+        self._room -= len(raw)
         text = text_of(raw)
         if text.encode() != raw:
             self._foreign.append(place)

@@ -58,9 +58,12 @@ class Source:
         begin = self.skip(count)
         return bytes(self.kept[begin : self.at])
 
-    def string(self) -> bytes:
-        """The next string: its length, then its bytes."""
-        return self.raw(self.number("Q"))
+    def string(self, most: int) -> bytes:
+        """The next string: its length, then its bytes, of which there are at most so many."""
+        length = self.number("Q")
+        if length > most:
+            raise Fault(f"a text of {length} bytes, where {most} would be the most that we believe")
+        return self.raw(length)
 
     def skip_strings(self, count: int) -> int:
         """Go over so many strings; the position where they begin. This is the loop that decides how long we take."""
