@@ -24,6 +24,9 @@ OTHER_KINDS = (
 ROLLS_BACK = frozenset(("qwen35", "qwen35moe", "qwen4exp", "nemotron_h", "nemotron_h_moe"))
 """Recurrent architectures that keep one state per drafted token (`llm_arch_supports_rs_rollback`)."""
 
+WINDOWS = {"cohere2": 4, "exaone4": 4, "gemma2": 2, "gemma3": 6, "gemma3n": 5, "gpt-oss": 2, "llama4": 4, "olmo2": 4}
+"""One in so many layers sees everything where the file does not say it (`load_swa_pattern`)."""
+
 INTERVAL = {"qwen35": 4, "qwen35moe": 4, "qwen3next": 4, "qwen4exp": 4}
 """Every so-manieth layer attends where the file does not say it."""
 
@@ -83,10 +86,10 @@ def _head_width(model: ModelHeader, name: str, *, windowed: bool) -> int:
 
 
 def slides(model: ModelHeader, layer: int) -> bool:
-    """Whether a layer sees a window only. A window without a pattern in the file counts as none: never too little."""
+    """Whether a layer sees a window only. Where neither the file nor we know it, it does not: never too little."""
     if not model.integer("{arch}.attention.sliding_window"):
         return False
-    pattern = model.get("{arch}.attention.sliding_window_pattern")
+    pattern = model.get("{arch}.attention.sliding_window_pattern") or WINDOWS.get(model.arch)
     if isinstance(pattern, ArrayValue):
         return layer < len(pattern) and bool(pattern.items[layer])
     return isinstance(pattern, int) and pattern > 0 and layer % pattern < pattern - 1

@@ -91,6 +91,11 @@ def test_a_window_without_a_pattern_is_counted_whole() -> None:
     assert cache(target(arch__attention__sliding_window=256)) == cache(target())
 
 
+def test_a_window_whose_pattern_is_known_by_architecture() -> None:
+    made = target("gemma3", None, arch__block_count=6, arch__attention__sliding_window=256)
+    assert cache(made) == (*[2 * 32 * 2 * 768] * 5, 2 * 32 * 2 * 1024)
+
+
 def test_a_pattern_in_one_number() -> None:
     made = target(arch__attention__sliding_window=256, arch__attention__sliding_window_pattern=2)
     assert cache(made) == (2 * 32 * 2 * 768, 2 * 32 * 2 * 1024)
