@@ -16,6 +16,7 @@ PAD = 256  # cells of a sequence are a multiple of this
 FLOAT = 4  # recurrent state is float32
 OTHER_KINDS = (
     ("{arch}.attention.kv_lora_rank", "latent attention (MLA)"),
+    ("{arch}.attention.compress_ratios", "compressed attention"),
     ("{arch}.attention.indexer.head_count", "sparse attention with an indexer"),
     ("{arch}.wkv.head_size", "RWKV state"),
     ("{arch}.shortconv.l_cache", "short convolutions"),
@@ -105,9 +106,10 @@ def _of_layer(model: ModelHeader, key: str, layer: int) -> int:
 
 def _recurrent(model: ModelHeader, depth: int) -> Sequence[bool] | None:
     """Which layers are recurrent; None where the file leaves it open."""
-    if not model.integer("{arch}.ssm.inner_size"):
-        return [False] * depth
     listed: Sequence[Scalar] | None = model.array("{arch}.attention.recurrent_layers")
+    if not model.integer("{arch}.ssm.inner_size"):
+        hinted = listed or model.integer("{arch}.full_attention_interval")
+        return None if hinted else [False] * depth
     if listed:
         return [bool(flag) for flag in (*listed, *[False] * depth)][:depth]
     trunk = depth - (model.integer("{arch}.nextn_predict_layers") or 0)

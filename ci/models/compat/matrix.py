@@ -96,7 +96,11 @@ def common_answers(subject: Subject, use: Use, build: int) -> tuple[Answer, ...]
         return subject.absent
     if subject.draft is None and subject.target.arch in DRAFT_ARCHS:
         return (
-            Answer(rule=ROLES, fit=Fit.REFUSED, reason="a draft alone is no model: name its target, and it as draft"),
+            Answer(
+                rule=ROLES,
+                fit=Fit.REFUSED,
+                reason="the file is a draft: name its target with --model, and it with --draft",
+            ),
         )
     kind = speculation_type(subject.target, subject.draft)
     pair = draft_answers(subject.target, subject.draft) if subject.draft else ()
@@ -104,23 +108,23 @@ def common_answers(subject: Subject, use: Use, build: int) -> tuple[Answer, ...]
     return (*subject.absent, *pair, *spoken)
 
 
-def judge(subject: Subject, place_: Place, use: Use, common: Iterable[Answer]) -> Cell:
+def judge(subject: Subject, onto: Place, use: Use, common: Iterable[Answer]) -> Cell:
     """The cell of a model and a card.
 
     Args:
         subject: the model.
-        place_: the card.
+        onto: the card.
         use: how it is served.
         common: what `common_answers` said of this subject.
     """
     if subject.target is None:
-        answers = (*common, *_by_size(subject.size, place_.memory))
-        return Cell(subject=subject.name, card=place_.name, answers=answers)
+        answers = (*common, *_by_size(subject.size, onto.memory))
+        return Cell(subject=subject.name, card=onto.name, answers=answers)
     models = [subject.target, *([subject.draft] if subject.draft else [])]
-    types = [answer for model in models for answer in type_answers(model, place_.capability)]
+    types = [answer for model in models for answer in type_answers(model, onto.capability)]
     use = _within(use, subject.target)
-    memory, placement = _memory(subject, subject.target, place_.memory, use)
-    cell = Cell(subject=subject.name, card=place_.name, answers=(*common, *types, memory), placement=placement)
+    memory, placement = _memory(subject, subject.target, onto.memory, use)
+    cell = Cell(subject=subject.name, card=onto.name, answers=(*common, *types, memory), placement=placement)
     if cell.fit is not Fit.OK or placement is None:
         return cell
     return dataclasses.replace(cell, command=_command(subject, subject.target, use, placement))

@@ -55,7 +55,7 @@ def asked(tmp_path: Path, models: list[ModelHeader], *cards: str, fleet: str = "
         ((target(arch__embedding_length=96), draft()), REFUSED, "found 64, expected 96"),
         ((target(), draft(ggml__tokens=None)), CANNOT_TELL, "the draft brings no vocabulary"),
         ((draft(), target()), REFUSED, "swapped"),
-        ((draft(),), REFUSED, "a draft alone"),
+        ((draft(),), REFUSED, "the file is a draft"),
         ((target(), draft(arch__block_size=None)), REFUSED, "dflash.block_size is missing"),
         ((target(), draft(arch__target_layers=None)), REFUSED, "dflash.target_layers is missing"),
         ((target(), draft(ggml__mask_token_id=None)), REFUSED, "mask_token_id is missing"),
