@@ -24,12 +24,15 @@ class PairLaw:
 
     Attributes:
         first: token id of state 0; states are consecutive ids.
-        log_p: target law [n, n]; of a hybrid target only the part that depends on the current state.
+        log_p: target law [n, n]; of a target that remembers only the part that depends on the current state.
         log_q: draft law [n, n].
         confidence: [n], what the draft's confidence head says after each state.
-        history: [n, n] logits added per remembered state (rows) of a hybrid target, None for first-order targets.
-        decay: factor by which the hybrid's memory fades at each token.
+        history: [n, n] logits added per remembered state (rows), None for first-order targets.
+        decay: factor by which a hybrid's memory fades at each token; 0 for a second-order target, which remembers
+            the state before the current one and nothing else.
         amplitude: size of the memory term in the residual stream, relative to the unit that `log_p` was scaled for.
+        recalls_itself: whether the first token of a text remembers itself: attention that looks for the token before
+            finds nothing there but the token that asks.
     """
 
     first: int
@@ -39,6 +42,7 @@ class PairLaw:
     history: Array | None = None
     decay: float = 0.0
     amplitude: float = 0.0
+    recalls_itself: bool = False
 
     @property
     def n_state(self) -> int:
@@ -87,22 +91,32 @@ def tempered(log_law: Array, temperature: float) -> Array:
 
 
 class Walk:
-    """A target's next-state law along one text, state by state; carries the hybrid's memory.
+    """A target's next-state law along one text, state by state; carries what the target remembers.
 
-    The memory of a hybrid target after x_0..x_m is o = sum over i < m of decay^(m-1-i) onehot(x_i), without the
-    current state x_m: the convolution hands the recurrence the token before the current one. Its norm is divided
-    out, so the logits are (log P[x_m] + u . history) / scale with u = o / |o|, a the amplitude, and
+    The memory after x_0..x_m is o = sum over i < m of decay^(m-1-i) onehot(x_i), without the current state x_m: a
+    hybrid's convolution hands its recurrence the token before the current one, and the attention of a second-order
+    target (decay 0, so o = onehot(x_(m-1))) looks one token back. The norm of o is divided out, so the logits are
+    (log P[x_m] + u . history) / scale with u = o / |o|, a the amplitude, and
     scale = sqrt((1 + a^2 |u|^2) / (1 + a^2)): the residual stream is normalised once more before the output
-    matrix, which was scaled for |u| = 1, and |u| is 0 at the first token.
+    matrix, which was scaled for |u| = 1, and |u| is 0 where nothing is remembered.
+
+    Args:
+        law: of the pair.
+        start: state of the one-token prompt; None for a prompt of other tokens, after which every state is equally
+            likely and nothing is remembered.
     """
 
-    def __init__(self, law: PairLaw, start: int) -> None:
+    def __init__(self, law: PairLaw, start: int | None) -> None:
         self._law = law
         self._memory = np.zeros(law.n_state)
         self.current = start
+        if law.recalls_itself and start is not None:
+            self._memory[start] = 1.0
 
     def log_law(self) -> Array:
         """Log-probabilities [n] of the next state."""
+        if self.current is None:
+            return np.full(self._law.n_state, -math.log(self._law.n_state))
         row: Array = self._law.log_p[self.current]
         if self._law.history is None:
             return row
@@ -115,7 +129,8 @@ class Walk:
     def step(self, state: int) -> None:
         """Go on to the next state."""
         self._memory = self._law.decay * self._memory
-        self._memory[self.current] += 1.0
+        if self.current is not None:
+            self._memory[self.current] += 1.0
         self.current = state
 
 
@@ -127,8 +142,8 @@ class Chain:
     margins: tuple[float, ...]
 
 
-def argmax_chain(law: PairLaw, start: int, length: int) -> Chain:
-    """What the target says at temperature 0 after the one-token prompt `start`."""
+def argmax_chain(law: PairLaw, start: int | None, length: int) -> Chain:
+    """What the target says at temperature 0 after a prompt as :class:`Walk` takes it."""
     walk = Walk(law, start)
     states, margins = [], []
     for _ in range(length):
@@ -140,7 +155,7 @@ def argmax_chain(law: PairLaw, start: int, length: int) -> Chain:
     return Chain(states=tuple(states), margins=tuple(margins))
 
 
-def path_laws(law: PairLaw, start: int, states: Sequence[int]) -> Array:
+def path_laws(law: PairLaw, start: int | None, states: Sequence[int]) -> Array:
     """Log-law before each emitted state [len(states), n]: row t is the law that `states[t]` was drawn from."""
     walk = Walk(law, start)
     rows = np.empty((len(states), law.n_state))

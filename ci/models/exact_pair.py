@@ -14,21 +14,34 @@ from ci.errors import ConfigProblem
 from ci.files import no_space_as_error, read_json, sha256_file, staged_dir, write_json
 from ci.home import Home
 from ci.law import PairLaw
+from ci.models import exact_pair_blocks as blocks
 from ci.models import exact_pair_tensors as tensors
-from ci.models.exact_pair_tensors import Named
-from ci.models.pair_spec import SSM_STATE, PairSpec, make_law
+from ci.models.exact_pair_blocks import Named
+from ci.models.pair_spec import FIRST_WITH_BYTES, HEAD_DIM, N_EXPERT, SSM_STATE, PairSpec, make_law
 
-__all__ = ["HYBRID", "LARGE", "PAIRS", "SMALL", "Pair", "PairSpec", "ensure_pair", "write_pair"]
-
-FIRST_WITH_BYTES = 264  # 4 special tokens, 256 byte tokens, and room
+__all__ = [
+    "HYBRID",
+    "LARGE",
+    "MOE",
+    "PAIRS",
+    "SECOND_ORDER",
+    "SMALL",
+    "Pair",
+    "PairSpec",
+    "ensure_pair",
+    "write_pair",
+]
 
 SMALL = PairSpec(name="SMALL")
 LARGE = PairSpec(name="LARGE", vocab=151_936, first=FIRST_WITH_BYTES, n_embd=64)
 HYBRID = PairSpec(name="HYBRID", arch="qwen35moe", order2=1.5, n_embd=256)
-PAIRS = {spec.name: spec for spec in (SMALL, LARGE, HYBRID)}
+SECOND_ORDER = PairSpec(name="SECOND_ORDER", order2=1.0, vocab=320, first=FIRST_WITH_BYTES)
+MOE = PairSpec(name="MOE", arch="qwen3moe", vocab=320, first=FIRST_WITH_BYTES)
+PAIRS = {spec.name: spec for spec in (SMALL, LARGE, HYBRID, SECOND_ORDER, MOE)}
 
 MODEL_FILES = ("target.gguf", "draft.gguf", "simple.gguf")
 LAW_FILE, MANIFEST = "truth.npz", "pair.json"
+NUMBERS = ("first", "decay", "amplitude", "recalls_itself")  # of a law, beside its matrices
 CONTEXT = 131_072
 UNKNOWN, BEGIN, END, PAD = range(4)
 SPECIAL = {UNKNOWN: (b"<unk>", 2), BEGIN: (b"<s>", 3), END: (b"</s>", 3), PAD: (b"<pad>", 3)}
@@ -122,8 +135,15 @@ def _written_digests(path: Path) -> dict[str, str]:
 
 def _save_law(path: Path, law: PairLaw) -> None:
     history = np.zeros((0, 0)) if law.history is None else law.history
-    numbers = json.dumps({"first": law.first, "decay": law.decay, "amplitude": law.amplitude}, sort_keys=True)
-    np.savez(path, log_p=law.log_p, log_q=law.log_q, confidence=law.confidence, history=history, numbers=numbers)
+    numbers = {name: getattr(law, name) for name in NUMBERS}
+    np.savez(
+        path,
+        log_p=law.log_p,
+        log_q=law.log_q,
+        confidence=law.confidence,
+        history=history,
+        numbers=json.dumps(numbers, sort_keys=True),
+    )
 
 
 def _load_law(path: Path) -> PairLaw:
@@ -144,9 +164,11 @@ def _load_law(path: Path) -> PairLaw:
 def _write_model(path: Path, spec: PairSpec, arch: str, weights: Iterable[Named]) -> None:
     writer = GGUFWriter(None, arch)
     writer.add_name(f"exact-pair-{spec.arch}-{arch}")
-    _add_shape(writer, spec, n_layer=1 if arch == "dflash" else tensors.N_LAYER)
+    _add_shape(writer, spec, n_layer=1 if arch == "dflash" else blocks.N_LAYER)
     if arch == "qwen35moe":
         _add_hybrid(writer)
+    if arch == "qwen3moe":
+        _add_experts(writer)
     if arch == "dflash":
         _add_draft(writer, spec)
     _add_vocabulary(writer, spec)
@@ -162,39 +184,43 @@ def _add_shape(writer: GGUFWriter, spec: PairSpec, *, n_layer: int) -> None:
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(spec.n_embd)
     writer.add_block_count(n_layer)
-    writer.add_feed_forward_length(tensors.N_FF)
-    writer.add_head_count(tensors.N_HEAD)
-    writer.add_head_count_kv(tensors.N_HEAD)
-    writer.add_key_length(tensors.HEAD_DIM)
-    writer.add_value_length(tensors.HEAD_DIM)
+    writer.add_feed_forward_length(blocks.N_FF)
+    writer.add_head_count(blocks.N_HEAD)
+    writer.add_head_count_kv(blocks.N_HEAD)
+    writer.add_key_length(HEAD_DIM)
+    writer.add_value_length(HEAD_DIM)
     writer.add_rope_freq_base(10_000.0)
-    writer.add_layer_norm_rms_eps(tensors.EPS)
+    writer.add_layer_norm_rms_eps(blocks.EPS)
     writer.add_file_type(0)  # all float32
+
+
+def _add_experts(writer: GGUFWriter) -> None:
+    writer.add_expert_count(N_EXPERT)
+    writer.add_expert_used_count(blocks.N_EXPERT_USED)
+    writer.add_expert_feed_forward_length(blocks.N_FF_EXPERT)
 
 
 def _add_hybrid(writer: GGUFWriter) -> None:
     writer.add_rope_dimension_sections([11, 11, 10, 0])
-    writer.add_rope_dimension_count(tensors.HEAD_DIM)
-    writer.add_expert_count(tensors.N_EXPERT)
-    writer.add_expert_used_count(tensors.N_EXPERT_USED)
-    writer.add_expert_feed_forward_length(tensors.N_FF_EXPERT)
-    writer.add_expert_shared_feed_forward_length(tensors.N_FF_EXPERT)
+    writer.add_rope_dimension_count(HEAD_DIM)
+    _add_experts(writer)
+    writer.add_expert_shared_feed_forward_length(blocks.N_FF_EXPERT)
     writer.add_uint32("qwen35moe.full_attention_interval", 2)  # layer 0 recurrent, layer 1 attention
-    writer.add_ssm_conv_kernel(tensors.SSM_CONV)
+    writer.add_ssm_conv_kernel(blocks.SSM_CONV)
     writer.add_ssm_state_size(SSM_STATE)
     writer.add_ssm_group_count(1)
-    writer.add_ssm_time_step_rank(tensors.SSM_HEADS)
-    writer.add_ssm_inner_size(SSM_STATE * tensors.SSM_HEADS)
+    writer.add_ssm_time_step_rank(blocks.SSM_HEADS)
+    writer.add_ssm_inner_size(SSM_STATE * blocks.SSM_HEADS)
 
 
 def _add_draft(writer: GGUFWriter, spec: PairSpec) -> None:
     writer.add_uint32("dflash.block_size", spec.block)
-    writer.add_array("dflash.target_layers", [tensors.N_LAYER - 1])
-    writer.add_bool("dflash.sample_from_anchor", True)
-    writer.add_bool("dflash.has_confidence_head", True)
+    writer.add_array("dflash.target_layers", [blocks.N_LAYER - 1])
+    writer.add_bool("dflash.sample_from_anchor", not spec.bonus_anchor)
+    writer.add_bool("dflash.has_confidence_head", spec.confidence_head)
     writer.add_causal_attention(False)
     if spec.hybrid:  # its rotary embedding has several axes; a draft turns on the temporal one only
-        writer.add_rope_dimension_sections([tensors.HEAD_DIM // 2, 0, 0, 0])
+        writer.add_rope_dimension_sections([HEAD_DIM // 2, 0, 0, 0])
 
 
 def _add_vocabulary(writer: GGUFWriter, spec: PairSpec) -> None:
@@ -222,6 +248,6 @@ def _token(spec: PairSpec, token: int) -> tuple[bytes, int]:
     if token == spec.mask:
         return b"<mask>", CONTROL
     byte = token - BYTES_FROM
-    if spec.first >= FIRST_WITH_BYTES and byte < N_BYTES:
+    if spec.text and byte < N_BYTES:
         return f"<0x{byte:02X}>".encode(), BYTE
     return f"\u2581t{token:03d}".encode(), NORMAL

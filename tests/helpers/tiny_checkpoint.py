@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from ci.files import write_json
 from ci.law import Array, PairLaw
+from ci.models import exact_pair_blocks as blocks
 from ci.models import exact_pair_tensors as tensors
 from ci.models.exact_pair import BEGIN, CONTEXT, END, PAD, SPECIAL
-from ci.models.exact_pair_tensors import Named
-from ci.models.pair_spec import PairSpec, make_law
+from ci.models.exact_pair_blocks import Named
+from ci.models.pair_spec import HEAD_DIM, PairSpec, make_law
 from ci.outcome import JsonValue
 
 Words = npt.NDArray[np.uint16]
@@ -86,7 +87,7 @@ def write_draft(folder: Path, spec: PairSpec, *, shards: int = 1, **changes: Jso
 
 def write_target(folder: Path, spec: PairSpec, **changes: JsonValue) -> Path:
     """What a conversion needs of a target: its `config.json` and a tokenizer of the pair's tokens, no weights."""
-    config = {**_shape(spec, n_layer=tensors.N_LAYER), "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"}
+    config = {**_shape(spec, n_layer=blocks.N_LAYER), "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"}
     write_config(folder, {**config, "bos_token_id": BEGIN, "eos_token_id": END, "pad_token_id": PAD, **changes})
     (folder / "tokenizer.model").write_bytes(sentencepiece_model(spec))
     return folder
@@ -136,7 +137,7 @@ def draft_config(spec: PairSpec) -> dict[str, JsonValue]:
         "architectures": ["Qwen3DSparkModel"],
         "model_type": "qwen3",
         "block_size": spec.block,
-        "target_layer_ids": [tensors.N_LAYER - 2],
+        "target_layer_ids": [blocks.N_LAYER - 2],
         "mask_token_id": spec.mask,
         "markov_rank": spec.rank,
         "markov_head_type": "vanilla",
@@ -149,12 +150,12 @@ def _shape(spec: PairSpec, *, n_layer: int) -> dict[str, JsonValue]:
         "hidden_size": spec.n_embd,
         "vocab_size": spec.vocab,
         "num_hidden_layers": n_layer,
-        "num_attention_heads": tensors.N_HEAD,
-        "num_key_value_heads": tensors.N_HEAD,
-        "head_dim": tensors.HEAD_DIM,
-        "intermediate_size": tensors.N_FF,
+        "num_attention_heads": blocks.N_HEAD,
+        "num_key_value_heads": blocks.N_HEAD,
+        "head_dim": HEAD_DIM,
+        "intermediate_size": blocks.N_FF,
         "max_position_embeddings": CONTEXT,
-        "rms_norm_eps": tensors.EPS,
+        "rms_norm_eps": blocks.EPS,
         "rope_theta": 10_000.0,
         "tie_word_embeddings": False,
         "torch_dtype": "bfloat16",
@@ -165,7 +166,7 @@ def _draft_weights(spec: PairSpec) -> Iterable[Named]:
     return tensors.dspark_tensors(spec, make_law(spec))
 
 
-def _silent(name: str, values: tensors.Tensor) -> tensors.Tensor:
+def _silent(name: str, values: blocks.Tensor) -> blocks.Tensor:
     return np.zeros_like(values) if name == "output_norm.weight" else values
 
 

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -199,3 +200,29 @@ def test_cells_with_small_expectations_are_pooled_inside_their_row() -> None:
 
 def test_a_g_test_without_data_has_no_p_value() -> None:
     assert math.isnan(g_test([], [], np.array(CYCLE)).p_value)
+
+
+def second_order_law() -> PairLaw:
+    return dataclasses.replace(hybrid_law(), decay=0.0, recalls_itself=True)
+
+
+def test_a_second_order_target_remembers_one_state() -> None:
+    walk = Walk(second_order_law(), 0)
+    for state in (1, 1, 0):
+        walk.step(state)
+    assert walk.log_law() == pytest.approx(log_softmax(np.log([0.6, 0.4]) + np.array([-2.0, 2.0])))
+
+
+def test_the_first_token_of_a_second_order_target_remembers_itself() -> None:
+    assert Walk(second_order_law(), 0).log_law() == pytest.approx(
+        log_softmax(np.log([0.6, 0.4]) + np.array([2.0, -2.0]))
+    )
+
+
+@pytest.mark.parametrize("law", [hybrid_law(), second_order_law(), law_of(CYCLE, CYCLE)], ids=["hybrid", "2", "1"])
+def test_after_other_tokens_every_state_is_as_likely_and_nothing_is_remembered(law: PairLaw) -> None:
+    walk = Walk(law, None)
+    assert np.exp(walk.log_law()) == pytest.approx(np.full(law.n_state, 1 / law.n_state))
+    walk.step(1)
+    scale = math.sqrt(1 / 1.25) if law.history is not None else 1.0
+    assert walk.log_law() == pytest.approx(log_softmax(law.log_p[1] / scale))

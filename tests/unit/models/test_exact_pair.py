@@ -1,4 +1,5 @@
 import dataclasses
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,10 +8,20 @@ import pytest
 from ci.files import sha256_file
 from ci.home import Home
 from ci.models import exact_pair
-from ci.models.exact_pair import HYBRID, MODEL_FILES, SMALL, PairSpec, ensure_pair, write_pair
+from ci.models.exact_pair import (
+    HYBRID,
+    MODEL_FILES,
+    SECOND_ORDER,
+    SMALL,
+    PairSpec,
+    ensure_pair,
+    write_pair,
+)
 from ci.models.lock import load_models
 from ci.models.pair_spec import make_law
+from ci.process import run, scrubbed_env
 
+ROOT = Path(__file__).parents[3]
 TINY = PairSpec(name="TINY", vocab=40, n_state=4, n_embd=32)
 
 
@@ -29,6 +40,31 @@ def test_the_same_specification_gives_the_same_bytes(tmp_path: Path) -> None:
         folder.mkdir()
         write_pair(folder, TINY)
     assert digests(folders[0]) == digests(folders[1])
+
+
+WRITE_ALL = """
+import dataclasses, sys
+from pathlib import Path
+from ci.files import sha256_file
+from ci.models.exact_pair import HYBRID, MOE, SECOND_ORDER, SMALL, write_pair
+noisy = dataclasses.replace(SMALL, confidence_noise=1.0, bonus_anchor=True, shared_head=True)
+for index, spec in enumerate((SMALL, HYBRID, SECOND_ORDER, MOE, noisy)):
+    folder = Path(sys.argv[1]) / str(index)
+    folder.mkdir()
+    write_pair(folder, spec)
+    print(spec.name, *(sha256_file(path) for path in sorted(folder.iterdir())))
+"""
+
+
+def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
+    said = []
+    for hash_seed in ("1", "2"):
+        folder = tmp_path / hash_seed
+        folder.mkdir()
+        env = scrubbed_env(extra={"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": hash_seed})
+        said.append(run((sys.executable, "-c", WRITE_ALL, str(folder)), env=env).stdout)
+    assert len(said[0].splitlines()) == 5
+    assert said[0] == said[1]
 
 
 def test_another_seed_gives_other_bytes(tmp_path: Path) -> None:
@@ -51,11 +87,12 @@ def test_a_pair_is_written_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> 
     assert ensure_pair(home, TINY).digests == first.digests
 
 
-def test_the_law_survives_the_disk(home: Home) -> None:
-    ensure_pair(home, HYBRID)
-    law, drawn = ensure_pair(home, HYBRID).law, make_law(HYBRID)
-    assert law.first == drawn.first
-    assert (law.decay, law.amplitude) == (drawn.decay, drawn.amplitude)
+@pytest.mark.parametrize("spec", [HYBRID, SECOND_ORDER], ids=lambda spec: spec.name)
+def test_the_law_survives_the_disk(home: Home, spec: PairSpec) -> None:
+    ensure_pair(home, spec)
+    law, drawn = ensure_pair(home, spec).law, make_law(spec)
+    for name in ("first", "decay", "amplitude", "recalls_itself"):
+        assert getattr(law, name) == getattr(drawn, name)
     for name in ("log_p", "log_q", "confidence", "history"):
         assert np.array_equal(getattr(law, name), getattr(drawn, name))
 
