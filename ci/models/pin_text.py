@@ -60,7 +60,7 @@ def entry_text(text: str, at: int) -> str:
 
 
 def _gap(rest: Sequence[str]) -> tuple[str, ...]:
-    return ("",) if rest else ()
+    return ("",) if rest and rest[0].strip() else ()
 
 
 def _stripped(lines: Sequence[str]) -> list[str]:

@@ -98,14 +98,14 @@ def hub_pin(entry: ModelEntry, source: FromHub, asked: Asked, environ: Mapping[s
 
     found = look_up(source.repo, asked.revision or MAIN, environ)
     offered = {file.name: file for file in found.files}
-    first = asked.file or source.file or only_model(list(offered), source.repo)
+    file = asked.file or source.file or only_model(list(offered), source.repo)
     shards = tuple(
         shard_of(name, offered[name].size, offered[name].sha256, source.repo)
-        for name in siblings(first, list(offered), source.repo)
+        for name in siblings(file, list(offered), source.repo)
     )
     own = {"licence": found.licence} if found.licence and entry.licence == UNKNOWN else {}
     notes = () if found.licence else (f"{source.repo} states no licence: read its card before you use the model",)
-    keys = ({"file": asked.file} if asked.file else {}) | {"revision": found.commit}
+    keys = ({"file": shards[0].file} if asked.file else {}) | {"revision": found.commit}
     return Pin(source="hub", shards=shards, own=own, keys=keys, notes=notes)
 
 
@@ -125,18 +125,16 @@ def only_model(names: Sequence[str], repo: str) -> str:
     raise UsageProblem(f"{repo} has {len(models)} models{listed}", hint="choose one: --file FILE")
 
 
-def siblings(first: str, names: Sequence[str], repo: str) -> tuple[str, ...]:
-    """All files of the model that begins with `first`, where the repository has them.
+def siblings(file: str, names: Sequence[str], repo: str) -> tuple[str, ...]:
+    """All files of the model that a file belongs to, in order, where the repository has them.
 
     Raises:
         ModelNotOffered: one is missing.
     """
-    wanted = tuple(str(PurePosixPath(first).with_name(name)) for name in split_names(_plain(first)))
-    missing = [name for name in wanted if name not in names]
-    if missing or first not in wanted:
-        raise ModelNotOffered(
-            f"{repo} has no {(missing or [wanted[0]])[0]}", hint="name a model's first file: --file FILE"
-        )
+    wanted = tuple(str(PurePosixPath(file).with_name(name)) for name in split_names(_plain(file)))
+    missing = [name for name in (file, *wanted) if name not in names]
+    if missing:
+        raise ModelNotOffered(f"{repo} has no {missing[0]}", hint="name a file of the repository: --file FILE")
     return wanted
 
 
@@ -160,10 +158,10 @@ def local_pin(home: Home, entry: ModelEntry, source: Local, asked: Asked, report
             f"model {entry.id!r} is a local file, and nobody has said which",
             hint=f"invoke pin-model --model {entry.id} --file FILE",
         )
-    first = Path(asked.file or source.path or "").expanduser().resolve()
-    paths = [first.with_name(name) for name in split_names(first.name)]
+    file = Path(asked.file or source.path or "").expanduser().resolve()
+    paths = [file.with_name(name) for name in split_names(file.name)]
     shards = tuple(_local_shard(home, entry, path, report) for path in paths)
-    return Pin(source="local", shards=shards, keys={"path": str(first)})
+    return Pin(source="local", shards=shards, keys={"path": str(paths[0])})
 
 
 def _local_shard(home: Home, entry: ModelEntry, path: Path, report: Report) -> Shard:

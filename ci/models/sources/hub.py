@@ -11,6 +11,7 @@ from httpx2 import HTTPError
 from huggingface_hub import HfApi, ModelInfo, hf_hub_url
 from huggingface_hub.errors import (
     GatedRepoError,
+    HfHubHTTPError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
     RevisionNotFoundError,
