@@ -25,6 +25,8 @@ from ci.models.header.values import ArrayValue, Header, Tensor, Value
 from ci.models.header.words import plain, some
 
 TYPES = tuple(CODES)
+"""Types of values; their numbers are their places."""
+
 VERSIONS = (2, 3)
 ALIGNMENT_KEY, ALIGNMENT = "general.alignment", 32
 SMALLEST_VALUE, SMALLEST_TENSOR = 14, 24
@@ -227,6 +229,6 @@ class _Reader:
 
 def _alignment(metadata: dict[str, Value]) -> int:
     value = metadata.get(ALIGNMENT_KEY, ALIGNMENT)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1 or value & (value - 1):
+    if not isinstance(value, int) or value < 1 or value & (value - 1):
         raise Fault(f"{ALIGNMENT_KEY} is {value!r}, expected a power of two")
     return value
