@@ -16,8 +16,8 @@ from ci.models.header.values import ArrayValue, ModelHeader, Scalar, Value
 from ci.models.header.words import plain
 from ci.outcome import JsonValue
 
-FEW, LONG = 4, 200
-"""Elements of an array, and letters of a text, that are shown."""
+FEW, LONG, PATH = 4, 200, 4096
+"""Elements of an array, and letters of a text and of a line with a path, that are shown."""
 
 MOST_ROWS = 200
 """Rows of one table; real models have about fifty keys and ten types."""
@@ -50,12 +50,12 @@ def inspect_model(home: Home, console: Console, file: str = "", model: str = "")
 
 def tell(console: Console, model: ModelHeader, facts: ModelFacts) -> None:
     """Facts, tensors by type, metadata, notes: as tables, for a person."""
-    console.table(("fact", "value"), list(fact_rows(model, facts)), title=str(model.path))
+    console.table(("fact", "value"), list(fact_rows(model, facts)), title=plain(str(model.path), PATH))
     _table(console, TYPE_HEADINGS, type_rows(facts), title="tensors by type")
     rows = [(plain(key), shown(value)) for key, value in islice(model.metadata.items(), MOST_ROWS + 1)]
     _table(console, ("key", "value"), rows, title=f"metadata, {len(model.metadata)} keys")
     for note in model.notes:
-        console.result(f"note: {note}")
+        console.result(f"note: {plain(note, PATH)}")
 
 
 def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]], *, title: str) -> None:

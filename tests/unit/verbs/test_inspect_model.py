@@ -69,6 +69,12 @@ def test_a_terminal_obeys_no_file(
     assert not any(line.startswith("::") for line in out.split("\n"))
 
 
+def test_a_terminal_obeys_no_file_name(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(home, capsys, write_gguf(tmp_path / "\x1b[2Jm.gguf", DRAFT, [TensorIn("x", (32,), 999)]))
+    assert "\x1b" not in out
+    assert "note: tensor type 999" in out
+
+
 def test_a_large_vocabulary_and_many_keys_are_not_printed_whole(
     home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
