@@ -101,6 +101,14 @@ class Task:
             self._console.print(f"  {self._title}: {line}", markup=False, highlight=False, soft_wrap=True)
 
 
+class _Output(RichConsole):
+    """rich leaves with exit code 1 when nobody reads on; whoever started us decides what that means."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the error rise again that this is called for."""
+        raise BrokenPipeError
+
+
 def _wide(console: RichConsole) -> RichConsole:
     """A file or pipe has no width of its own: tables keep their words whole there."""
     if not console.is_terminal:
@@ -126,8 +134,8 @@ class Console:
     def __init__(self, *, json_output: bool = False, force_terminal: bool | None = None) -> None:
         self.json_output = json_output
         # a compiler's `a.cpp:100:5` holds the name of an emoji
-        self._err = _wide(RichConsole(stderr=True, force_terminal=force_terminal, emoji=False))
-        self._out = _wide(RichConsole(force_terminal=force_terminal, emoji=False))
+        self._err = _wide(_Output(stderr=True, force_terminal=force_terminal, emoji=False))
+        self._out = _wide(_Output(force_terminal=force_terminal, emoji=False))
 
     def say(self, text: str, *, style: str = "") -> None:
         """Commentary for a person, on standard error."""

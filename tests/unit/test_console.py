@@ -1,4 +1,6 @@
 import json
+import os
+import sys
 
 import pytest
 
@@ -96,3 +98,13 @@ def test_hints_can_be_typed_outside_the_environment() -> None:
     assert next_step("invoke upstream", {}) == "invoke upstream"
     assert next_step("invoke upstream", {"NOX_CURRENT_SESSION": "pipeline"}).endswith("activate && invoke upstream")
     assert next_step("edit f.toml", {"NOX_CURRENT_SESSION": "pipeline"}) == "edit f.toml"
+
+
+def test_a_reader_that_leaves_is_an_error_for_whoever_started_us(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w", buffering=1) as nobody_reads:  # noqa: PTH123 - a descriptor has no path
+        monkeypatch.setattr(sys, "stdout", nobody_reads)
+        with pytest.raises(BrokenPipeError):
+            Console().table(("a",), [("b",)])
+        os.dup2(os.open(os.devnull, os.O_WRONLY), write)  # so that closing it can write what is left
