@@ -593,5 +593,5 @@ def compat(
     help={"fleet": "file with your cards; default: ci/config/fleet.toml, which explains its keys", "json": JSON},
 )
 def speculators(c: Invocation, fleet: str = "", json: bool = False) -> None:
-    """Which speculators are known, and which models of the fleet have none?"""
+    """Which speculators are known, and which models of the fleet lack one?"""
     edge(c, json, lambda _, console: catalogue.speculators(console, fleet))
