@@ -123,10 +123,10 @@ def _verified(file: File, meter: Meter, *, again: bool) -> bool:
 
 
 def _obtain(home: Home, entry: ModelEntry, missing: Sequence[File], meter: Meter) -> None:
-    require_free_space(home.models, sum(file.missing for file in missing), what=f"model {entry.id}")
     if entry.local is not None:
         _refuse_local(entry, missing[0])
-    elif entry.index is not None:
+    require_free_space(home.models, sum(file.missing for file in missing), what=f"model {entry.id}")
+    if entry.index is not None:
         _assemble(entry.index, home.downloads, missing[0], meter)
     else:
         in_parallel([_job(entry, file, meter) for file in missing])

@@ -89,7 +89,10 @@ def new_pin(home: Home, entry: ModelEntry, asked: Asked, console: Console, envir
     if entry.url is not None and not asked.file:
         with console.task(f"model {entry.id}") as task:
             return url_pin(home, entry, entry.url, task.update)
-    raise UsageProblem(f"model {entry.id!r} is pinned by hand", hint="edit ci/config/models.toml")
+    raise UsageProblem(
+        f"model {entry.id!r} comes from one place: it has no --file to choose",
+        hint="edit its source in ci/config/models.toml, and remove its pins there to pin it again",
+    )
 
 
 def hub_pin(entry: ModelEntry, source: FromHub, asked: Asked, environ: Mapping[str, str]) -> Pin:
@@ -158,7 +161,7 @@ def local_pin(home: Home, entry: ModelEntry, source: Local, asked: Asked, report
             f"model {entry.id!r} is a local file, and nobody has said which",
             hint=f"invoke pin-model --model {entry.id} --file FILE",
         )
-    file = Path(asked.file or source.path or "").expanduser().resolve()
+    file = Path(asked.file or source.path or "").expanduser().absolute()  # the hub's cache links to nameless blobs
     paths = [file.with_name(name) for name in split_names(file.name)]
     shards = tuple(_local_shard(home, entry, path, report) for path in paths)
     return Pin(source="local", shards=shards, keys={"path": str(paths[0])})

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time_ns
 
-from ci.errors import ConfigProblem, DigestMismatch
+from ci.errors import ConfigProblem
 from ci.files import CHUNK, read_json, write_json
 from ci.models.lock import Shard
 from ci.outcome import JsonMap
@@ -86,14 +86,3 @@ def fault_of(path: Path, shard: Shard, report: Report = silent) -> str | None:
         return f"{size} bytes, the pin says {shard.size}"
     found = digest(path, report)
     return None if found == shard.sha256 else f"sha256 is {found}, the pin is {shard.sha256}"
-
-
-def require_pinned_bytes(path: Path, shard: Shard, report: Report = silent, *, shown: str = "") -> None:
-    """Refuse other bytes than the pinned ones.
-
-    Raises:
-        DigestMismatch: says what differs.
-    """
-    fault = fault_of(path, shard, report)
-    if fault:
-        raise DigestMismatch(f"{shown or path}: {fault}", hint="correct ci/config/models.toml, or its source")

@@ -3,8 +3,9 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Protocol
 
-from ci.console import Console, Task
+from ci.console import Console
 from ci.errors import Interrupted
 from ci.models.shelf import Report
 
@@ -12,10 +13,17 @@ PARALLEL = 4
 """Files that come at the same time."""
 
 
+class Bar(Protocol):
+    """What shows progress: a task of the console."""
+
+    def update(self, done: float, total: float | None = None, note: str = "") -> None:
+        """Move to `done` of `total`."""
+
+
 class Meter:
     """Adds up what several threads report, and passes on what the work says."""
 
-    def __init__(self, console: Console | None, task: Task | None, total: int) -> None:
+    def __init__(self, console: Console | None, task: Bar | None, total: int) -> None:
         self._console = console
         self._task = task
         self._total = total

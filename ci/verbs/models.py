@@ -1,5 +1,6 @@
 """fetch-models and pin-model: models onto the shelf, and their bytes into the lock."""
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,11 +41,17 @@ def fetch_models(home: Home, console: Console, wish: Wish) -> int:
     if wish.dry_run:
         return show_plan(home, console, entries)
     context = Context(home=home, console=console, options=Options())
-    found = {entry.id: models.ensure(context, entry, again=wish.verify) for entry in entries}
+    found = {entry.id: _put(context, entry, again=wish.verify) for entry in entries}
     rows = [(entry.id, entry.licence, str(found[entry.id][0])) for entry in entries]
     console.table(("model", "licence", "file"), rows)
     console.document({name: [str(path) for path in paths] for name, paths in found.items()})
     return EXIT_OK
+
+
+def _put(context: Context, entry: ModelEntry, *, again: bool) -> tuple[Path, ...]:
+    """A pair replaces its folder, so no other run may be at work; a download, which may be long, has its own lock."""
+    with exclusive(context.home.lock) if entry.generated else contextlib.nullcontext():
+        return models.ensure(context, entry, again=again)
 
 
 def chosen(wish: Wish) -> tuple[ModelEntry, ...]:

@@ -7,7 +7,6 @@ file is for the caller to say; nothing here gives a file its final name.
 
 import itertools
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +92,7 @@ def transfer(wanted: Wanted, partial: Partial, report: Report, stop: threading.E
             if fruitless >= TRIES:
                 words = f"; {kept / 1e6:,.1f} MB are kept" if kept else ""
                 raise DownloadFailed(f"{wanted.shown}: {broken}{words}") from broken
-            time.sleep(WAITS_S[fruitless - 1])
+            stop.wait(WAITS_S[fruitless - 1])
         else:
             return pieces
 

