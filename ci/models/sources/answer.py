@@ -17,9 +17,9 @@ _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 class Origin(Model):
     """Which file a partial belongs to: what the server called it when its first byte came.
 
-    `linked` and `size` are of the first answer, before any redirect, as the hub gives them (X-Linked-Etag and
-    X-Linked-Size): the host behind the redirect may call the same bytes something else. `tag` is the validator of the
-    host that sends the bytes, the only one it understands in If-Range.
+    `linked` and `size` are of the first answer that has them (the hub gives X-Linked-Etag and X-Linked-Size before it
+    redirects to another host, which may call the same bytes something else). `tag` is the validator of the host that
+    sends the bytes, the only one that it understands in If-Range.
     """
 
     address: str

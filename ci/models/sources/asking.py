@@ -1,7 +1,7 @@
 """One request for the bytes of a file: redirects, headers, and no credentials for hosts they were not given for."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
@@ -79,7 +79,7 @@ def asked(wanted: Wanted, *, have: int, before: Origin | None) -> Iterator[Reply
 
 
 def _followed(session: requests.Session, wanted: Wanted, have: int, before: Origin | None) -> Iterator[Reply]:
-    address, first = wanted.address, None
+    address, answers = wanted.address, list[Answer]()
     for _ in range(MAX_REDIRECTS + 1):
         headers = _headers(wanted, address, have, before)
         # a callable as `auth` keeps the library from looking for passwords in ~/.netrc
@@ -92,12 +92,12 @@ def _followed(session: requests.Session, wanted: Wanted, have: int, before: Orig
             timeout=TIMEOUT_S,
         ) as response:
             last = _answer(response)
-            first = first or last
+            answers.append(last)
             if last.status not in REDIRECTS:
                 # counted here instead: the library would throw away the bytes it has when a connection ends early
                 response.raw.enforce_content_length = last.encoded
                 chunks = response.iter_content(chunk_size=CHUNK)
-                yield Reply(answer=last, origin=_origin(wanted, first, last), chunks=chunks)
+                yield Reply(answer=last, origin=_origin(wanted, answers), chunks=chunks)
                 return
             address = _next(wanted, address, last.headers.get("location", ""))
     raise DownloadFailed(f"{wanted.shown}: more than {MAX_REDIRECTS} redirects")
@@ -128,20 +128,27 @@ def _answer(response: requests.Response) -> Answer:
 
 def _next(wanted: Wanted, address: str, location: str) -> str:
     target = urljoin(address, location)
-    if not location or urlsplit(target).scheme not in ("http", "https"):
+    safe = ("https",) if urlsplit(address).scheme == "https" else ("http", "https")
+    if not location or urlsplit(target).scheme not in safe:
         raise DownloadFailed(f"{wanted.shown}: redirects to {without_credentials(location) or 'nothing'}")
     return target
 
 
-def _origin(wanted: Wanted, first: Answer, last: Answer) -> Origin:
-    linked = first.headers.get("x-linked-etag", "").removeprefix("W/").strip('"')
-    size = first.headers.get("x-linked-size", "")
+def _origin(wanted: Wanted, answers: Sequence[Answer]) -> Origin:
+    """What is known of the file: the hub names it before it redirects to a host that may call it something else."""
+    last = answers[-1]
+    linked = _first_of(answers, "x-linked-etag").removeprefix("W/").strip('"')
+    size = _first_of(answers, "x-linked-size")
     return Origin(
         address=wanted.shown,
         linked=linked or None,
         tag=validator(last.headers),
         size=int(size) if size.isdecimal() else last.total,
     )
+
+
+def _first_of(answers: Sequence[Answer], header: str) -> str:
+    return next((answer.headers[header] for answer in answers if header in answer.headers), "")
 
 
 def refuse(wanted: Wanted, status: int) -> None:

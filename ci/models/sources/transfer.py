@@ -170,11 +170,11 @@ def _write(reply: Reply, wanted: Wanted, partial: Partial, report: Report, stop:
         for chunk in reply.chunks:
             if stop.is_set():
                 raise Interrupted(f"{wanted.shown}: stopped")
-            sink.write(chunk)
             done += len(chunk)
+            if total is not None and done > total:
+                partial.drop()
+                raise DigestMismatch(f"{wanted.shown}: more than {total} bytes came", hint="name another source")
+            sink.write(chunk)
             report(done, total, "downloading")
     if total is not None and done < total:
         raise Broken(f"ended after {done} of {total} bytes")
-    if total is not None and done > total:
-        partial.drop()
-        raise DigestMismatch(f"{wanted.shown}: {done} bytes came, expected {total}", hint="try another source")

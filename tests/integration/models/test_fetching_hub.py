@@ -92,6 +92,18 @@ def test_a_host_behind_the_hub_may_call_the_file_something_else(
     assert cdn.ranges == ["bytes=400-"]
 
 
+def test_a_repository_that_moved_is_followed_with_the_token(home: Home, hub: Site, cdn: Site) -> None:
+    hub.redirects[f"/moved{RESOLVE}"] = hub.redirects[RESOLVE]
+    hub.redirects[RESOLVE] = (f"/moved{RESOLVE}", {})
+    (file,) = files_of(home, single())
+    file.partial.begin(Origin(address=f"{hub.url}{RESOLVE}", linked=sha256(GGUF), size=len(GGUF), tag='"other edge"'))
+    file.partial.path.write_bytes(GGUF[:400])
+    cdn.files[BLOB].faults = frozenset({Fault.DEAF_TAG})
+    assert ensure_files(home, single()) == (file.path,)
+    assert [each.headers.get("authorization") for each in hub.asked] == [f"Bearer {TOKEN}"] * 2
+    assert cdn.ranges == ["bytes=400-"]
+
+
 def test_another_digest_at_the_hub_is_told_before_the_bytes_come(home: Home, hub: Site, cdn: Site) -> None:
     target, headers = hub.redirects[RESOLVE]
     hub.redirects[RESOLVE] = (target, {**headers, "X-Linked-Etag": f'"{"f" * 64}"'})
