@@ -54,7 +54,6 @@ class Stamp:
 def _facts(path: Path, sha256: str) -> dict[str, object]:
     found = path.stat()
     return {
-        "path": str(path),
         "sha256": sha256,
         "size": found.st_size,
         "inode": found.st_ino,
