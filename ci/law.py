@@ -6,7 +6,7 @@ state. State `i` is token `first + i`. P is the target's law, Q the draft's. `T`
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -198,6 +198,19 @@ def replay(
 ) -> Counters:
     """Draft counters as a function of the output: a deterministic draft leaves nothing to chance.
 
+    Arguments as those of :func:`rounds_of`.
+    """
+    counters = Counters()
+    for one in rounds_of(law, states, n_max=n_max, p_min=p_min, checkpoint=checkpoint):
+        counters = counters.plus(drafted=one.drafted, accepted=one.accepted)
+    return counters
+
+
+def rounds_of(
+    law: PairLaw, states: Sequence[int], *, n_max: int, p_min: float = 0.0, checkpoint: bool = False
+) -> Iterator[Counters]:
+    """The verify rounds in which a text came, of a draft that leaves nothing to chance.
+
     The first token comes from the prompt's logits, undrafted. Each round drafts after the last known token, cut so
     that draft and the target's own token fit into what remains of the request.
 
@@ -209,14 +222,13 @@ def replay(
         checkpoint: the target cannot drop tokens (hybrid with draft-simple): after a partial acceptance the server
             restores a checkpoint and replays the accepted part, which appends one more token of the target.
     """
-    counters, at = Counters(), 1
+    at = 1
     while at < len(states):
         room = len(states) - at - 1
         draft = draft_from(law, states[at - 1], n_max, p_min)[:room]
         accepted = _common_length(draft, states[at:])
-        counters = counters.plus(drafted=len(draft), accepted=accepted)
+        yield Counters(drafted=len(draft), accepted=accepted)
         at += accepted + 1 + (1 if checkpoint and accepted < len(draft) else 0)
-    return counters
 
 
 def _common_length(draft: Sequence[int], states: Sequence[int]) -> int:

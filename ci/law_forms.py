@@ -50,6 +50,12 @@ class Contexts:
         """The context after the one-token prompt `start`: a second-order target takes it for its own predecessor."""
         return int(self.onward[np.argmax(self.current == start), start])
 
+    def begun(self, starts: Array) -> Array:
+        """[S]: weights of the contexts after one-token prompts, from those of the prompts' states [n]."""
+        weights = np.zeros(len(self.current))
+        weights[[self.at(start) for start in range(len(starts))]] = starts
+        return weights
+
     def path(self, start: int, states: Ints) -> Ints:
         """[len(states)]: the contexts in which the states of a text were drawn."""
         contexts, at = np.empty(len(states), dtype=np.int64), self.at(start)
@@ -84,12 +90,12 @@ def contexts_of(law: PairLaw) -> Contexts:
 # ---- the output law ----------------------------------------------------------------------------------------------
 
 
-def states_said(contexts: Contexts, temperature: float, start: int, length: int) -> Array:
-    """[length, n]: the law of each state of a text after the prompt `start`: the start, times P once a token.
+def states_said(contexts: Contexts, temperature: float, starts: Array, length: int) -> Array:
+    """[length, n]: the law of each state of a text: the law `starts` [n] of one-token prompts, times P once a token.
 
     Speculation does not change it, see above.
     """
-    laws, weights = tempered(contexts.log_law, temperature), _one(contexts, start)
+    laws, weights = tempered(contexts.log_law, temperature), contexts.begun(starts)
     said = np.empty((length, laws.shape[1]))
     for t in range(length):
         said[t] = weights @ laws
@@ -228,16 +234,22 @@ class Worth:
         )
 
 
-def request_worth(step: Step, start: int, length: int, n_max: int) -> Worth:
-    """What drafts are worth in a request of `length` tokens after the prompt `start`.
+def request_worth(step: Step, starts: Array, length: int, n_max: int) -> Worth:
+    """What drafts are worth in requests of `length` tokens: in one if `starts` is a law, in all if it counts them.
 
     The first token comes from the prompt's logits, undrafted. A round that begins with r tokens left drafts at most
     min(n_max, r - 1), so that draft and the target's own token fit. Exact: the chance of a round with every number of
     tokens left in every context is added up from the first round to the last.
+
+    Args:
+        step: of drafting and verifying.
+        starts: [n] weights of the states of one-token prompts.
+        length: tokens of a request.
+        n_max: longest draft.
     """
     worth = Worth(drafted=np.zeros(n_max), accepted=np.zeros(n_max), rounds=0.0)
     arriving = np.zeros((length + 1, len(step.target)))  # by tokens left
-    arriving[length - 1] = step.contexts.push(_one(step.contexts, start), step.target)
+    arriving[length - 1] = step.contexts.push(step.contexts.begun(starts), step.target)
     for left in range(length - 1, 0, -1):
         one, landings = _round(step, arriving[left], min(n_max, left - 1), n_max)
         worth = worth.plus(one)
@@ -274,12 +286,6 @@ def _round(step: Step, weights: Array, room: int, n_max: int) -> tuple[Worth, li
         accepted[position] = right.sum()
     landings.append(push(right, step.target))
     return Worth(drafted=drafted, accepted=accepted, rounds=float(weights.sum())), landings
-
-
-def _one(contexts: Contexts, start: int) -> Array:
-    weights = np.zeros(len(contexts.current))
-    weights[contexts.at(start)] = 1.0
-    return weights
 
 
 def _fixed_point(size: int, onward: Callable[[Array], Array]) -> Array:

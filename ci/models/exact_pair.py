@@ -35,8 +35,8 @@ __all__ = [
 SMALL = PairSpec(name="SMALL")
 LARGE = PairSpec(name="LARGE", vocab=151_936, first=FIRST_WITH_BYTES, n_embd=64)
 HYBRID = PairSpec(name="HYBRID", arch="qwen35moe", order2=1.5, n_embd=256)
-SECOND_ORDER = PairSpec(name="SECOND_ORDER", order2=1.0, vocab=320, first=FIRST_WITH_BYTES)
-MOE = PairSpec(name="MOE", arch="qwen3moe", vocab=320, first=FIRST_WITH_BYTES)
+SECOND_ORDER = PairSpec(name="SECOND_ORDER", seed=2, order2=1.0, vocab=320, first=FIRST_WITH_BYTES)
+MOE = PairSpec(name="MOE", arch="qwen3moe", seed=3, vocab=320, first=FIRST_WITH_BYTES)
 PAIRS = {spec.name: spec for spec in (SMALL, LARGE, HYBRID, SECOND_ORDER, MOE)}
 
 MODEL_FILES = ("target.gguf", "draft.gguf", "simple.gguf")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ci import law_forms
-from ci.law import PairLaw, log_softmax, path_laws, replay, tempered
+from ci.law import Array, PairLaw, log_softmax, path_laws, replay, tempered
 from ci.law_forms import (
     Bools,
     Step,
@@ -42,6 +42,12 @@ def tiny_law(order: int, seed: int = 4) -> PairLaw:
     )
 
 
+def at(start: int, n: int = N) -> Array:
+    """The law of a prompt that is always this state."""
+    law: Array = np.eye(n)[start]
+    return law
+
+
 @pytest.fixture(params=[1, 2], ids=["first-order", "second-order"])
 def law(request: pytest.FixtureRequest) -> PairLaw:
     return tiny_law(request.param)
@@ -54,7 +60,7 @@ def greedy_rules(law: PairLaw, temperature: float, confident: Bools) -> Rules:
 
 def assert_told(step: Step, rules: Rules, start: int = 0) -> None:
     """A closed form against every way that the same request can go."""
-    told, worth = every_way(rules, start, LENGTH), request_worth(step, start, LENGTH, N_MAX)
+    told, worth = every_way(rules, start, LENGTH), request_worth(step, at(start), LENGTH, N_MAX)
     assert worth.drafted == pytest.approx(told.drafted)
     assert worth.accepted == pytest.approx(told.accepted)
     assert worth.rounds == pytest.approx(told.rounds)
@@ -84,7 +90,7 @@ def test_states_said_are_those_of_all_texts(law: PairLaw, temperature: float) ->
         )
         for t, state in enumerate(text):
             said[t, state] += chance
-    assert states_said(contexts_of(law), temperature, 2, 4) == pytest.approx(said)
+    assert states_said(contexts_of(law), temperature, at(2), 4) == pytest.approx(said)
 
 
 @pytest.mark.parametrize("temperature", TEMPERATURES)
@@ -102,7 +108,7 @@ def test_a_long_text_has_the_stationary_states(law: PairLaw) -> None:
     contexts = contexts_of(law)
     stationary = stationary_states(contexts, 0.7)
     assert stationary.sum() == pytest.approx(1)
-    assert states_said(contexts, 0.7, 0, 400)[-1] == pytest.approx(stationary)
+    assert states_said(contexts, 0.7, at(0), 400)[-1] == pytest.approx(stationary)
 
 
 def test_a_law_that_goes_round_has_no_stationary_states() -> None:
@@ -158,7 +164,7 @@ def test_greedy_worth_is_the_mean_of_replayed_counters(law: PairLaw, p_min: floa
         chance = math.prod(float(row[state]) for row, state in zip(rows, text, strict=True))
         counters = replay(law, text, n_max=N_MAX, p_min=p_min)
         drafted, accepted = drafted + chance * counters.drafted, accepted + chance * counters.accepted
-    worth = request_worth(dspark_step(law, 1.0, p_min), 0, LENGTH, N_MAX)
+    worth = request_worth(dspark_step(law, 1.0, p_min), at(0), LENGTH, N_MAX)
     assert (worth.drafted.sum(), worth.accepted.sum()) == pytest.approx((drafted, accepted))
 
 
@@ -166,7 +172,11 @@ def test_greedy_worth_is_the_mean_of_replayed_counters(law: PairLaw, p_min: floa
 @pytest.mark.parametrize("p_min", [0.0, 0.5])
 def test_long_requests_approach_the_endless_text(make: type, law: PairLaw, p_min: float) -> None:
     step = make(law, 1.0, p_min)
-    endless, long, longer = endless_worth(step, 4), request_worth(step, 0, 150, 4), request_worth(step, 0, 300, 4)
+    endless, long, longer = (
+        endless_worth(step, 4),
+        request_worth(step, at(0), 150, 4),
+        request_worth(step, at(0), 300, 4),
+    )
     rounds = longer.rounds - long.rounds
     assert (longer.drafted - long.drafted) / rounds == pytest.approx(endless.drafted)
     assert (longer.accepted - long.accepted) / rounds == pytest.approx(endless.accepted)
@@ -177,11 +187,19 @@ def test_long_requests_approach_the_endless_text(make: type, law: PairLaw, p_min
 def test_short_requests_draft_less_than_endless_ones() -> None:
     """Drafts that are cut at the end lack their last positions, which are the ones that fail."""
     step = dspark_step(make_law(SMALL), 1.0)
-    assert request_worth(step, 0, 16, 7).acceptance > endless_worth(step, 7).acceptance + 0.005
+    assert request_worth(step, at(0, 24), 16, 7).acceptance > endless_worth(step, 7).acceptance + 0.005
+
+
+def test_many_requests_are_worth_what_each_is(law: PairLaw) -> None:
+    step = simple_sampled_step(law, 1.0)
+    mixed = request_worth(step, np.array([3.0, 0.0, 2.0]), LENGTH, N_MAX)
+    first, last = (request_worth(step, at(start), LENGTH, N_MAX) for start in (0, 2))
+    assert mixed.accepted == pytest.approx(3 * first.accepted + 2 * last.accepted)
+    assert mixed.rounds == pytest.approx(3 * first.rounds + 2 * last.rounds)
 
 
 def test_without_room_nothing_is_drafted() -> None:
-    worth = request_worth(dspark_step(tiny_law(1), 1.0), 0, 2, 7)
+    worth = request_worth(dspark_step(tiny_law(1), 1.0), at(0), 2, 7)
     assert worth.rounds == 1
     assert worth.drafted.tolist() == [0.0] * 7
     assert np.isnan(worth.by_position).all()
