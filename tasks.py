@@ -316,6 +316,35 @@ def measure_switch(c: Invocation, patch: str = "", profile: str = "full", json: 
 
 @task(
     auto_shortflags=False,
+    iterable=["pair", "mode"],
+    help={
+        "pair": "an exact pair, may be repeated: SMALL, LARGE, HYBRID, SECOND_ORDER, MOE; default: all",
+        "mode": "a way to draft, may be repeated: plain, dspark, dspark-p-min, simple, simple-sampled, control",
+        "build": "stock or speed",
+        "profile": "quick (51,200 tokens a row, minutes) or full (two temperatures, two seed sets, four times that)",
+        "json": JSON,
+    },
+)
+def check_pairs(
+    c: Invocation,
+    pair: list[str],
+    mode: list[str],
+    build: str = "stock",
+    profile: str = "quick",
+    json: bool = False,
+) -> None:
+    """Does a server keep the known laws of exact pairs? Texts and draft counters beside their closed forms."""
+    from ci.verbs import check_pairs as checking  # scipy behind it would cost every other verb a second at its start
+
+    edge(
+        c,
+        json,
+        lambda home, console: checking.check(home, console, pairs=pair, modes=mode, build=build, profile=profile),
+    )
+
+
+@task(
+    auto_shortflags=False,
     help={
         "onto": "upstream build to move the series onto; default: the newest pinned one",
         "profile": "quick (12 prompts x 64 tokens, 8 pairs) or full (32 x 128, 16 pairs or more)",
