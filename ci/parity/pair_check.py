@@ -61,7 +61,8 @@ def _honest(figures: PairFigures) -> tuple[Verdict, str]:
     level, worst = _level(figures), min(figures.p_values.items(), key=lambda item: item[1])
     if worst[1] < level:
         return Verdict.FAIL, f"{worst[0]}: p = {worst[1]:.3g}, below {level:.2g}"
-    return Verdict.PASS, f"smallest of {len(figures.p_values)} p-values is {worst[1]:.3g} ({worst[0]})"
+    alone = "" if figures.exact is None or figures.compared else "; not compared with plain sampling"
+    return Verdict.PASS, f"smallest of {len(figures.p_values)} p-values is {worst[1]:.3g} ({worst[0]}){alone}"
 
 
 def _level(figures: PairFigures) -> float:

@@ -1,13 +1,13 @@
 """Wires exact pairs, servers and closed forms together: rows of a table, one for each pair and way of drafting."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 from typing import TypeAlias
 
 from ci.builds.store import Build
-from ci.errors import ReplyProblem, ServerProblem
+from ci.errors import Interrupted, ReplyProblem, ServerProblem
 from ci.home import Home
 from ci.law import Counters
 from ci.llama.client import Request
@@ -102,7 +102,7 @@ def _requests(spec: PairSpec, mode: Mode) -> int:
 
 def check_pairs(
     home: Home, build: Build, jobs: Sequence[Job], progress: Progress | None = None
-) -> Iterator[tuple[Job, GateResult]]:
+) -> Generator[tuple[Job, GateResult], None, None]:
     """Measure jobs, two at a time, and judge each: rows in the order of the jobs.
 
     A server that fails, or answers what must not count, leaves its row UNPROVEN with the fault as its reason.
@@ -116,7 +116,8 @@ def check_pairs(
     pairs = {job.spec: ensure_pair(home, job.spec) for job in jobs}
     meter = _Meter(progress, sum(job.requests for job in jobs))
     plain: dict[tuple[object, ...], Sequence[Sampled]] = {}
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
         drawn = pool.map(lambda job: _sampled(home, build, pairs[job.spec], job, meter), jobs)
         for job, texts in zip(jobs, drawn, strict=True):
             if isinstance(texts, GateResult):
@@ -125,6 +126,9 @@ def check_pairs(
             if job.mode == PLAIN:
                 plain[job.drawn] = texts
             yield job, _judged(pairs[job.spec], job, texts, plain.get(job.drawn, ()))
+    finally:  # whoever stops early does not wait for the rest
+        meter.stop()
+        pool.shutdown(cancel_futures=True)
 
 
 def _judged(pair: Pair, job: Job, texts: Sequence[Sampled], plain: Sequence[Sampled]) -> GateResult:
@@ -141,16 +145,23 @@ def _judged(pair: Pair, job: Job, texts: Sequence[Sampled], plain: Sequence[Samp
 
 
 class _Meter:
-    """Counts the texts of all servers."""
+    """Counts the texts of all servers, and ends their work when nobody wants it any more."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress, self._total, self._done, self._lock = progress, total, 0, Lock()
+        self._stopped = False
 
     def tick(self) -> None:
         with self._lock:
+            if self._stopped:
+                raise Interrupted("the rows are not wanted any more")
             self._done += 1
             if self._progress:
                 self._progress(self._done, self._total)
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
 
 
 def _sampled(home: Home, build: Build, pair: Pair, job: Job, meter: _Meter) -> Sequence[Sampled] | GateResult:

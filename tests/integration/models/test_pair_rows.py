@@ -121,3 +121,19 @@ def assert_exact(home: Home, build: Build, spec: PairSpec, mode: Mode) -> None:
     seen = gates[1].evidence
     assert (seen["counters_exact"], seen["texts_as_plain"], seen["texts_compared"]) == (FEW, FEW, FEW)
     assert seen["draft_n_accepted"] > 0
+
+
+def test_whoever_stops_early_does_not_wait_for_the_rest(real_home: Home, stock_build: Build) -> None:
+    jobs = [Job(spec=SMALL, mode=PLAIN, requests=24), *[Job(spec=SMALL, mode=DSPARK, seed=n) for n in range(40)]]
+    done: list[int] = []
+    rows = check_pairs(real_home, stock_build, jobs, progress=lambda count, _: done.append(count))
+    assert next(rows)[1].verdict is Verdict.PASS
+    rows.close()
+    assert max(done) < 24 + 2 * Job.requests
+
+
+def test_a_server_that_cannot_start_leaves_its_row_unproven(real_home: Home, stock_build: Build) -> None:
+    broken = dataclasses.replace(DSPARK, flags=("--spec-synth-len", "nonsense"))
+    rows = list(check_pairs(real_home, stock_build, [Job(spec=SMALL, mode=broken, requests=24)]))
+    assert [gate.verdict for _, gate in rows] == [Verdict.UNPROVEN]
+    assert "ended by itself" in rows[0][1].reason

@@ -70,6 +70,12 @@ def test_an_honest_server_passes(name: str, mode: Mode, plain: dict[str, list[Sa
     assert verdict is Verdict.PASS, reason
 
 
+def test_a_row_says_that_its_texts_had_nothing_to_be_compared_with(plain: dict[str, list[Sampled]]) -> None:
+    texts = counted(LAWS["SMALL"], plain["SMALL"], DSPARK)
+    assert verdict_of("SMALL", DSPARK, texts)[1].endswith("; not compared with plain sampling")
+    assert "compared" not in verdict_of("SMALL", DSPARK, texts, plain=plain["SMALL"][:24])[1]
+
+
 def test_figures_stand_beside_their_closed_forms(plain: dict[str, list[Sampled]]) -> None:
     law = LAWS["SMALL"]
     figures = pair_figures(law, DSPARK, counted(law, plain["SMALL"], DSPARK), temperature=1.0, plain=plain["SMALL"])
