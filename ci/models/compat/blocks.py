@@ -105,12 +105,13 @@ def _fusion(draft: ModelHeader, n_layers: int) -> Answer:
     if width is None or fusion is None:
         missing = "dflash.embedding_length" if width is None else "fc.weight"
         return Answer(rule=FUSION, fit=Fit.REFUSED, reason=f"{missing} is missing: llama-server does not load it")
-    if fusion.shape[0] != width * n_layers:
+    row = (*fusion.shape, 1)[0]
+    if row != width * n_layers:
         return Answer(
             rule=FUSION,
             fit=Fit.REFUSED,
             reason=f"fc.weight does not take {n_layers} layers of width {width}",
-            found=str(fusion.shape[0]),
+            found=str(row),
             expected=str(width * n_layers),
         )
     return Answer(rule=FUSION, fit=Fit.OK, reason=f"{n_layers} layer(s) of width {width}")

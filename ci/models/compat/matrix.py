@@ -10,6 +10,7 @@ from ci.models.compat.blocks import longest_draft
 from ci.models.compat.builds import speculation_answer
 from ci.models.compat.cards import type_answers
 from ci.models.compat.drafts import DRAFT_ARCHS, ROLES, draft_answers, speculation_type
+from ci.models.compat.files import file_answers
 from ci.models.compat.memory import GIB, MIB, RESERVE, Part, Placement, part_of, place, smaller_context
 from ci.models.compat.serving import drafted, k_answer, server_words
 from ci.models.compat.use import Use
@@ -91,7 +92,7 @@ class Place:
 
 
 def common_answers(subject: Subject, use: Use, build: int) -> tuple[Answer, ...]:
-    """What does not depend on a card: whether the draft belongs to the target, and whether the build knows it."""
+    """What does not depend on a card: whether the files load, the draft is the target's, and the build knows it."""
     if subject.target is None:
         return subject.absent
     if subject.draft is None and subject.target.arch in DRAFT_ARCHS:
@@ -103,9 +104,10 @@ def common_answers(subject: Subject, use: Use, build: int) -> tuple[Answer, ...]
             ),
         )
     kind = speculation_type(subject.target, subject.draft)
+    files = [answer for model in (subject.target, subject.draft) if model for answer in file_answers(model)]
     pair = draft_answers(subject.target, subject.draft) if subject.draft else ()
     spoken = (speculation_answer(kind, build), k_answer(use, kind, _longest(subject))) if kind else ()
-    return (*subject.absent, *pair, *spoken)
+    return (*subject.absent, *files, *pair, *spoken)
 
 
 def judge(subject: Subject, onto: Place, use: Use, common: Iterable[Answer]) -> Cell:

@@ -9,8 +9,16 @@ from ci.models.header.words import some
 LONGEST_NAME = 63
 """Bytes of a tensor's name that llama.cpp has room for."""
 
+REFUSED = "which llama.cpp refuses"
+"""Ends the words, before any name, of what makes its loader stop."""
+
 MOST_TYPES = 8
 """Unknown types that are named; a list of more is no model."""
+
+
+def is_refused(note: str) -> bool:
+    """Whether a note says that llama.cpp loads no such file; names in it, which are a stranger's, do not count."""
+    return note.partition(":")[0].endswith(REFUSED)
 
 
 def tensor_notes(tensors: Sequence[Tensor], alignment: int) -> Iterator[str]:
@@ -22,7 +30,7 @@ def tensor_notes(tensors: Sequence[Tensor], alignment: int) -> Iterator[str]:
             yield f"{words}: {some(odd)}"
     misplaced = [tensor.name for tensor, due in _due(tensors, alignment) if tensor.offset != due]
     if misplaced:
-        yield f"data does not begin where the tensor before it ends, which llama.cpp refuses: {some(misplaced)}"
+        yield f"data does not begin where the tensor before it ends, {REFUSED}: {some(misplaced)}"
 
 
 def file_notes(header: Header, alignment: int) -> Iterator[str]:
@@ -58,11 +66,11 @@ def _due(tensors: Sequence[Tensor], alignment: int) -> Iterator[tuple[Tensor, in
 
 _RULES: tuple[tuple[str, Callable[[Tensor], bool]], ...] = (
     (
-        "rows that are not a whole number of their type's blocks, which llama.cpp refuses",
+        f"rows that are not a whole number of their type's blocks, {REFUSED}",
         lambda tensor: tensor.kind is not None and (*tensor.shape, 1)[0] % tensor.kind.block != 0,
     ),
     (
-        f"names longer than {LONGEST_NAME} bytes, which llama.cpp refuses",
+        f"names longer than {LONGEST_NAME} bytes, {REFUSED}",
         lambda tensor: len(tensor.name.encode()) > LONGEST_NAME,
     ),
     ("no dimensions: read as one number", lambda tensor: not tensor.shape),

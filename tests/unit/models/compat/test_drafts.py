@@ -159,3 +159,9 @@ def test_eagle_drafts_are_not_judged() -> None:
 def test_one_token_of_a_real_vocabulary_is_found() -> None:
     answer = only(target(ggml__tokens=array(MANY, "STRING")), draft(ggml__tokens=changed(MANY, 151_000)))
     assert answer.reason == "token 151000 reads differently"
+
+
+def test_a_feature_matrix_without_dimensions_is_refused() -> None:
+    tensors = [tensor("fc.weight") if one.name == "fc.weight" else one for one in draft_tensors()]
+    refused = only(target(), draft(tensors))
+    assert (refused.rule, refused.found, refused.expected) == ("feature matrix", "1", "64")
