@@ -56,7 +56,9 @@ def load_toml(kind: type[M], path: Path, *, hint: str = "") -> M:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as missing:
         raise ConfigProblem(f"{path}: no such file", hint=hint) from missing
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as bad:
+    except IsADirectoryError as folder:
+        raise ConfigProblem(f"{path}: a folder, not a TOML file", hint=hint) from folder
+    except (ValueError, RecursionError) as bad:  # TOML or UTF-8 that it is not; numbers, or nesting, without end
         raise ConfigProblem(f"{path}: not valid TOML: {bad}", hint=hint or f"edit {path}") from bad
     return parse(kind, data, source=str(path), hint=hint)
 

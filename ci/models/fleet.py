@@ -10,13 +10,14 @@ from ci.errors import ConfigProblem, UsageProblem
 from ci.suggest import did_you_mean
 
 FLEET_FILE = CONFIG_DIR / "fleet.toml"
+MOST_MIB = 1 << 24  # 16 TiB
 
 
 class Card(Model):
     """One kind of card; what nobody said is None or empty, and nothing that needs it is ever OK."""
 
-    name: str = Field(min_length=1)
-    memory_mib: int = Field(gt=0)
+    name: str = Field(pattern=r"^[^\p{C}\s]([^\p{C}]*[^\p{C}\s])?$", max_length=80)
+    memory_mib: int = Field(gt=0, le=MOST_MIB)
     capability: str | None = Field(default=None, pattern=r"^[0-9]{1,2}\.[0-9]$")
     driver: str = Field(default="", pattern=r"^([0-9]{3,4}(\.[0-9]+)*)?$")
     serves: tuple[str, ...] | None = None
@@ -35,10 +36,10 @@ def load_fleet(path: Path = FLEET_FILE) -> tuple[Card, ...]:
     """All cards in file order.
 
     Raises:
-        ConfigProblem: not a valid file, or a name twice; lists all faults.
+        ConfigProblem: not a valid file, or a name twice, letters in either case; lists all faults.
     """
     cards = load_toml(_File, path, hint=f"copy {FLEET_FILE} and edit it").card
-    twice = [name for name, count in Counter(card.name for card in cards).items() if count > 1]
+    twice = [name for name, count in Counter(card.name.lower() for card in cards).items() if count > 1]
     if twice:
         raise ConfigProblem(f"{path}: card {', '.join(map(repr, twice))} stands more than once", hint=f"edit {path}")
     return cards

@@ -35,6 +35,14 @@ def test_what_nobody_says_is_unknown(tmp_path: Path) -> None:
     [
         "",
         ONE + ONE,
+        ONE + ONE.replace("A", "a"),
+        ONE.replace("A", " "),
+        ONE.replace("A", "\\u001b[31mA"),
+        ONE.replace("A", "a\\nb"),
+        ONE.replace("A", "A" * 100),
+        ONE.replace("1024", "1" + "0" * 400),
+        ONE.replace("1024", "1" + "0" * 5000),
+        "x = " + "[" * 100_000,
         ONE.replace("1024", "0"),
         ONE + 'capability = "sm_75"\n',
         ONE + 'driver = "latest"\n',
@@ -50,6 +58,16 @@ def test_a_fleet_that_cannot_be_is_refused(tmp_path: Path, text: str) -> None:
 def test_no_such_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigProblem, match="no such file"):
         load_fleet(tmp_path / "none.toml")
+
+
+def test_a_folder_is_no_fleet(tmp_path: Path) -> None:
+    with pytest.raises(ConfigProblem, match="a folder, not a TOML file"):
+        load_fleet(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["A", "RTX PRO 6000", "[bold]é 卡[/bold]"])
+def test_a_name_may_have_any_letters(tmp_path: Path, name: str) -> None:
+    assert load_fleet(fleet(tmp_path, ONE.replace('"A"', f'"{name}"')))[0].name == name
 
 
 def test_cards_by_name() -> None:
