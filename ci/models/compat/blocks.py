@@ -8,6 +8,7 @@ that the target does not hand out stops the server at its first request.
 from collections.abc import Iterator, Sequence
 
 from ci.models.compat.answers import Answer, Fit
+from ci.models.compat.weights import MAX_LAYERS
 from ci.models.header.values import ModelHeader, Scalar
 from ci.models.header.words import plain
 
@@ -88,6 +89,9 @@ def _layers(target: ModelHeader, layers: Sequence[Scalar]) -> Answer:
         return Answer(rule=LAYERS, fit=Fit.UNKNOWN, reason="the target does not say how many layers it has")
     depth = blocks - (target.integer("{arch}.nextn_predict_layers") or 0)
     last = depth if target.arch in HAND_OUT_LAST else depth - 1
+    if len(layers) > MAX_LAYERS:
+        reason = "more layers than any model has that llama.cpp loads"
+        return Answer(rule=LAYERS, fit=Fit.REFUSED, reason=reason, found=str(len(layers)), expected=f"0 to {last}")
     beyond = [layer for layer in layers if not isinstance(layer, int) or not 0 <= layer <= last]
     listed = plain(", ".join(str(layer) for layer in layers[:64]))
     if beyond:

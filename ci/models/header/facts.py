@@ -11,6 +11,9 @@ DRAFT_ARCH = "dflash"
 
 MARKOV, CONFIDENCE = "markov_w1.weight", "conf_proj.weight"
 
+MOST_LAYERS = 512
+"""Target layers that are told: llama.cpp loads no model that has more (LLAMA_MAX_LAYERS)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TypeCount:
@@ -58,7 +61,7 @@ class DraftFacts:
 
     Attributes:
         block_size: positions of a block; None where it is not said.
-        target_layers: layers of the target whose features it reads.
+        target_layers: layers of the target whose features it reads; of a hostile list the first ones.
         markov_rank: rank of the Markov head; None without one.
         confidence_head: whether it tells how likely each token is to be accepted.
         sample_from_anchor: whether the first position of a block already drafts; else it is a bonus token.
@@ -154,7 +157,7 @@ def _vocabulary(model: ModelHeader) -> VocabularyFacts:
 
 def _draft(model: ModelHeader) -> DraftFacts:
     markov = model.tensor(MARKOV)
-    layers = model.array("{arch}.target_layers") or ()
+    layers = (model.array("{arch}.target_layers") or ())[:MOST_LAYERS]
     return DraftFacts(
         block_size=model.integer("{arch}.block_size"),
         target_layers=tuple(layer for layer in layers if isinstance(layer, int) and not isinstance(layer, bool)),

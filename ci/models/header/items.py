@@ -3,8 +3,9 @@
 import struct
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import overload
 
 from ci.models.header.values import Scalar
@@ -40,7 +41,10 @@ class Items(Sequence[Scalar]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Scalar]: ...
     def __getitem__(self, index: int | slice) -> Scalar | Sequence[Scalar]:
-        return tuple(self._made[index]) if isinstance(index, slice) else self._made[index]
+        if not isinstance(index, slice):
+            return self._made[index]
+        begin, end, step = index.indices(self._count)
+        return tuple(self._first(end)[begin:end:step] if step > 0 else self._made[index])
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Items) and (other.element, other._order) == (self.element, self._order):
@@ -61,18 +65,22 @@ class Items(Sequence[Scalar]):
 
     @cached_property
     def _made(self) -> Sequence[Scalar]:
+        return self._first(self._count)
+
+    def _first(self, count: int) -> Sequence[Scalar]:
+        """So many of them at most, such that a look at a few does not make millions."""
         if self.element == STRING:
-            return tuple(self._strings())
-        numbers = array(CODES[self.element], bytes(self._raw))
+            return tuple(islice(self._strings(), count))
+        numbers = array(CODES[self.element])
+        numbers.frombytes(self._kept[self._begin : min(self._begin + count * numbers.itemsize, self._end)])
         if (self._order == ">") != (sys.byteorder == "big"):
             numbers.byteswap()
         return tuple(number != 0 for number in numbers) if self.element == "BOOL" else numbers
 
-    def _strings(self) -> list[str]:
-        kept, at, made = self._kept, self._begin, []
+    def _strings(self) -> Iterator[str]:
+        kept, at = self._kept, self._begin
         length_at = struct.Struct(self._order + "Q").unpack_from
         for _ in range(self._count):
             begin = at + 8
             at = begin + length_at(kept, at)[0]
-            made.append(text_of(kept[begin:at]))
-        return made
+            yield text_of(kept[begin:at])

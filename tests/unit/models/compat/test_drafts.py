@@ -165,3 +165,8 @@ def test_a_feature_matrix_without_dimensions_is_refused() -> None:
     tensors = [tensor("fc.weight") if one.name == "fc.weight" else one for one in draft_tensors()]
     refused = only(target(), draft(tensors))
     assert (refused.rule, refused.found, refused.expected) == ("feature matrix", "1", "64")
+
+
+def test_more_target_layers_than_any_model_has_are_refused() -> None:
+    refused = failing(target(), draft(arch__target_layers=array([0] * 513)))[0]
+    assert (refused.rule, refused.found, refused.expected) == ("target layers", "513", "0 to 1")
