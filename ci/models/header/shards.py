@@ -5,11 +5,12 @@ As in llama.cpp, the metadata says how many shards there are, and the file names
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ci.errors import ModelUnreadable
-from ci.models.header.reading import read_header
+from ci.models.header.reading import LIMITS, read_header
 from ci.models.header.values import Header, ModelHeader
 from ci.models.header.words import some
 
@@ -39,9 +40,26 @@ def read_model(path: Path) -> ModelHeader:
     missing = [file.name for file in files if not file.is_file()]
     if missing:
         raise ModelUnreadable(f"{path}: {len(missing)} of {count} shards are missing: {some(missing)}", hint=REST)
-    shards = tuple(named if file == path else read_header(file) for file in files)
+    del named  # its arrays need not stay while all are read
+    shards = tuple(_read(files))
     _check(shards)
     return ModelHeader(shards=shards)
+
+
+def _read(files: Sequence[Path]) -> Iterator[Header]:
+    """Each shard; all together have the memory of one, so only the first keeps all its metadata.
+
+    Raises:
+        ModelUnreadable: together they list more tensors than any model that we believe.
+    """
+    n_tensors = 0
+    for place, file in enumerate(files):
+        shard = read_header(file)
+        n_tensors += len(shard.tensors)
+        if n_tensors > LIMITS.tensors:
+            raise ModelUnreadable(f"{file}: {n_tensors} tensors up to here; no model that we believe has so many")
+        said = {key: value for key, value in shard.metadata.items() if place == 0 or key in (PLACE, COUNT, TENSORS)}
+        yield replace(shard, metadata=said)
 
 
 def _number(header: Header, key: str, *, default: int) -> int:

@@ -3,6 +3,8 @@ from pathlib import Path
 import pytest
 
 from ci.errors import ModelUnreadable
+from ci.models.header import shards as shards_module
+from ci.models.header.reading import Limits
 from ci.models.header.shards import read_model
 from tests.helpers.made_gguf import TensorIn, Typed, ValueIn, write_gguf
 
@@ -97,3 +99,14 @@ def test_notes_of_all_shards_are_kept(tmp_path: Path) -> None:
     last = shards(tmp_path) / NAMES[2]
     last.write_bytes(last.read_bytes() + bytes(100))
     assert read_model(tmp_path / NAMES[0]).notes == (f"{NAMES[2]}: 100 bytes follow the data of the last tensor",)
+
+
+def test_later_shards_keep_no_metadata_but_their_place(tmp_path: Path) -> None:
+    model = read_model(shards(tmp_path, second={"k": [1] * 1000}, first={"k": [1] * 1000}) / NAMES[0])
+    assert ["k" in shard.metadata for shard in model.shards] == [True, False, False]
+
+
+def test_all_shards_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards_module, "LIMITS", Limits(tensors=2))
+    with pytest.raises(ModelUnreadable, match=f"{NAMES[2]}: 3 tensors up to here"):
+        read_model(shards(tmp_path) / NAMES[0])
