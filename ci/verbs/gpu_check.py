@@ -24,6 +24,7 @@ from ci.outcome import GateResult, JsonMap
 from ci.process import run, scrubbed_env
 from ci.series.order import load_series
 from ci.stages.card import MODEL
+from ci.stages.models import used
 from ci.verbs.gpu_run import show
 
 LARGEST_CARRIED = 8 << 20
@@ -190,9 +191,10 @@ def build_files(side: str, build: Build) -> dict[str, Path]:
 
 
 def model_files(home: Home, console: Console) -> dict[str, Path]:
-    """The pinned model and the exact pairs, where a home has them."""
+    """The pinned model and the exact pairs of the suites, where a home has them."""
     model = ensure_model(home, MODEL, console)
-    pairs = [ensure_pair(home, spec, console).dir for spec in PAIRS.values()]
+    generated = [entry.generated.pair for entry in used().values() if entry.generated]
+    pairs = [ensure_pair(home, PAIRS[name], console).dir for name in generated]
     paths = [model, *(path for folder in pairs for path in sorted(folder.iterdir()))]
     return {f"home/{path.relative_to(home.root)}": path for path in paths}
 
