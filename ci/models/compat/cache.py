@@ -64,6 +64,15 @@ def cache_bytes(model: ModelHeader, use: Use, kind: TensorType, *, drafted: int 
     return "the file's widths or heads are negative" if min(sizes) < 0 else sizes
 
 
+def cut_head(model: ModelHeader, kind: TensorType) -> int | None:
+    """A head's width that is no whole number of a cache type's blocks; None where every one is.
+
+    llama-server stops then (`llama_init_from_model`: "does not divide n_embd_head_k").
+    """
+    widths = {_head_width(model, name, windowed=windowed) for name in ("key", "value") for windowed in (False, True)}
+    return next((width for width in sorted(widths) if width % kind.block), None)
+
+
 def _attention(model: ModelHeader, layer: int, use: Use, kind: TensorType) -> int:
     """Bytes of one layer's keys and values for one slot."""
     depth = model.integer("{arch}.block_count") or 0

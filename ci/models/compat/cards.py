@@ -14,6 +14,9 @@ from ci.models.header.words import plain
 
 RULE = "tensor types"
 FOUR_BIT_FLOATS = (MXFP4, NVFP4)
+NOT_ON_CARDS = (9, 34, 35)
+"""Q8_1, TQ1_0, TQ2_0: `ggml_backend_cuda_device_supports_op` has no product with them; the processor computes."""
+
 BLACKWELL = 12
 """Major compute capability of the cards with native FP4 in llama.cpp: sm_120 and sm_121."""
 
@@ -43,6 +46,9 @@ def _doubts(number: int, tensors: Sequence[Tensor], capability: Capability | Non
     elif number not in TENSOR_TYPES:
         words = f"{which}: type {number} is unknown here; a newer build or another fork may know it"
         yield Answer(rule=RULE, fit=Fit.UNKNOWN, reason=words, found=str(number))
+    elif number in NOT_ON_CARDS:
+        words = f"{which}: llama.cpp multiplies {TENSOR_TYPES[number].name} on the processor only"
+        yield Answer(rule=RULE, fit=Fit.REFUSED, reason=words, found=str(number))
     elif number in FOUR_BIT_FLOATS:
         yield from _four_bit_doubts(number, which, capability)
 

@@ -8,16 +8,18 @@ from ci.builds.arch import Capability
 from ci.models.compat.answers import Answer, Fit, combined
 from ci.models.compat.blocks import longest_draft
 from ci.models.compat.builds import speculation_answer
+from ci.models.compat.cache import cut_head
 from ci.models.compat.cards import type_answers
 from ci.models.compat.drafts import DRAFT_ARCHS, ROLES, draft_answers, speculation_type
 from ci.models.compat.files import file_answers
 from ci.models.compat.memory import GIB, MIB, RESERVE, Part, Placement, part_of, place, smaller_context
 from ci.models.compat.serving import drafted, k_answer, server_words
-from ci.models.compat.use import Use
+from ci.models.compat.use import KV_TYPES, Use
+from ci.models.header.types import TENSOR_TYPES
 from ci.models.header.values import ModelHeader
 from ci.outcome import JsonValue
 
-MEMORY = "memory"
+MEMORY, CACHE = "memory", "cache type"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,10 +106,18 @@ def common_answers(subject: Subject, use: Use, build: int) -> tuple[Answer, ...]
             ),
         )
     kind = speculation_type(subject.target, subject.draft)
+    cut = cut_head(subject.target, TENSOR_TYPES[KV_TYPES[use.kv]])
+    cache = [_cut_answer(use.kv, cut)] if cut else []
     files = [answer for model in (subject.target, subject.draft) if model for answer in file_answers(model)]
     pair = draft_answers(subject.target, subject.draft) if subject.draft else ()
     spoken = (speculation_answer(kind, build), k_answer(use, kind, _longest(subject))) if kind else ()
-    return (*subject.absent, *files, *pair, *spoken)
+    return (*subject.absent, *files, *pair, *spoken, *cache)
+
+
+def _cut_answer(kv: str, width: int) -> Answer:
+    block = TENSOR_TYPES[KV_TYPES[kv]].block
+    reason = f"a head is no whole number of {kv} blocks: llama-server stops while loading; --kv f16 has no blocks"
+    return Answer(rule=CACHE, fit=Fit.REFUSED, reason=reason, found=str(width), expected=f"a multiple of {block}")
 
 
 def judge(subject: Subject, onto: Place, use: Use, common: Iterable[Answer]) -> Cell:

@@ -53,6 +53,13 @@ def test_removed_and_unknown_types_are_named_by_number(number: int, fit: Fit) ->
     assert fit is Fit.OK or (answers[0].found == str(number) and str(number) in answers[0].reason)
 
 
+@pytest.mark.parametrize(("number", "name"), [(9, "Q8_1"), (34, "TQ1_0"), (35, "TQ2_0")])
+def test_types_that_no_card_multiplies_are_refused(number: int, name: str) -> None:
+    (answer,) = type_answers(holding(number), BLACKWELL)
+    assert (answer.fit, answer.found) == (Fit.REFUSED, str(number))
+    assert f"{name} on the processor only" in answer.reason
+
+
 def test_every_reason_is_told_not_the_first_only() -> None:
     assert [answer.fit for answer in type_answers(holding(40, 999, 4), TURING)] == [
         Fit.REFUSED,

@@ -150,6 +150,15 @@ def test_whatever_numbers_a_file_tells_there_is_an_answer(told: dict[str, int | 
     assert found.placement is None or 0 < found.placement.card <= 10 * GIB
 
 
+@pytest.mark.parametrize(("kv", "width"), [("q8_0", 48), ("iq4_nl", 33), ("q4_0", 16)])
+def test_a_cache_type_whose_blocks_a_head_cuts_is_refused(kv: str, width: int) -> None:
+    cut = target(arch__attention__key_length=width)
+    (refused,) = (one for one in cell(Subject(name="m", target=cut), use=Use(kv=kv)).answers if one.fit is not Fit.OK)
+    assert (refused.rule, refused.found, refused.expected) == ("cache type", str(width), "a multiple of 32")
+    assert cell(Subject(name="m", target=cut), use=Use(kv="f16")).fit is Fit.OK
+    assert cell(Subject(name="m", target=target()), use=Use(kv=kv)).fit is Fit.OK
+
+
 @pytest.mark.parametrize("key", ["block_count", "embedding_length", "attention__head_count"])
 def test_a_file_that_does_not_tell_its_sizes_is_never_ok(key: str) -> None:
     found = cell(Subject(name="m", target=target("qwen3", None, **{f"arch__{key}": None})))
