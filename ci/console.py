@@ -149,7 +149,9 @@ class Console:
     def document(self, value: JsonValue) -> None:
         """The machine's answer: one JSON document on standard output, only under --json."""
         if self.json_output:
-            sys.stdout.write(json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False) + "\n")
+            text = json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+            # the name of a file may be no UTF-8; the letters that stand for its bytes are escapes in JSON
+            sys.stdout.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
             sys.stdout.flush()
 
     def error(self, error: SpeedforkError) -> None:

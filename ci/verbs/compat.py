@@ -140,10 +140,10 @@ def _rows(
             yield Row(entry=entry, subject=subject, cells=cells)
 
 
-def served(cards: Iterable[Card]) -> tuple[str, ...]:
-    """The models that these cards serve, where each of them says so; none means every target of the lock."""
+def served(cards: Iterable[Card]) -> tuple[str, ...] | None:
+    """The models that these cards serve, where each of them says so; None means every target of the lock."""
     said = [card.serves for card in cards]
-    return () if None in said else tuple(dict.fromkeys(name for names in said for name in names or ()))
+    return None if None in said else tuple(dict.fromkeys(name for names in said for name in names or ()))
 
 
 def place_of(card: Card) -> Place:

@@ -13,6 +13,7 @@ from ci.models.exact_pair import PAIRS
 from ci.models.fetch import files_of
 from ci.models.header.shards import read_model
 from ci.models.header.values import ModelHeader
+from ci.models.header.words import plain
 from ci.models.lock import ModelEntry, Role, model_named
 from ci.models.speculators import load_speculators, speculators_for
 
@@ -36,24 +37,25 @@ class Found:
 
 
 def subjects_of(
-    home: Home, entries: Mapping[str, ModelEntry], models: Sequence[str], drafts: Sequence[str]
+    home: Home, entries: Mapping[str, ModelEntry], models: Sequence[str] | None, drafts: Sequence[str]
 ) -> Iterator[tuple[ModelEntry | None, Subject]]:
     """Each model with its draft; the lock's entry where there is one.
 
     Args:
         home: where fetched models are.
         entries: the lock.
-        models: ids and files; empty for every target of the lock.
+        models: ids and files; None for every target of the lock.
         drafts: ids and files, one for each model; empty for the drafts that the lock joins with them.
 
     Raises:
         UsageProblem: no such id or file, or another number of drafts than of models.
         ModelUnreadable: a file that is no GGUF model.
     """
-    if drafts and len(drafts) != len(models):
-        counts = f"{len(drafts)} drafts for {len(models)} models"
+    if drafts and len(drafts) != len(models or ()):
+        counts = f"{len(drafts)} drafts for {len(models or ())} models"
         raise UsageProblem(counts, hint="invoke compat --model TARGET --draft DRAFT: one draft for each model")
-    named = models or [entry.id for entry in entries.values() if entry.role in SHOWN_ROLES]
+    every = [entry.id for entry in entries.values() if entry.role in SHOWN_ROLES]
+    named = every if models is None else models
     for at, name in enumerate(named):
         entry = None if _is_file(name) else model_named(entries, name)
         target = _find(home, entry, name, "target.gguf")
@@ -66,7 +68,7 @@ def subjects_of(
 def _subject(name: str, entry: ModelEntry | None, target: Found, draft: Found | None) -> Subject:
     absent = (*target.absent, *(draft.absent if draft else ()))
     return Subject(
-        name=entry.id if entry else Path(name).name,
+        name=entry.id if entry else plain(Path(name).name),
         target=target.header,
         draft=draft.header if draft else None,
         absent=absent,

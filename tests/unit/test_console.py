@@ -22,6 +22,12 @@ def test_json_leaves_standard_output_to_the_document(capsys: pytest.CaptureFixtu
     assert "PASS" in err
 
 
+def test_a_name_that_is_no_utf_8_leaves_a_valid_document(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    name = os.fsdecode(b"bad\xff.gguf")
+    Console(json_output=True).document({"file": name, "é": "卡"})
+    assert json.loads(capfdbinary.readouterr().out.decode("utf-8")) == {"file": name, "é": "卡"}
+
+
 def test_no_word_becomes_a_picture(capsys: pytest.CaptureFixture[str]) -> None:
     console = Console()
     console.say("a.cpp:100:5: error")

@@ -81,4 +81,14 @@ def test_the_example_fleets_cards_and_our_builds_for_them(home: Home, capsys: py
 def test_a_fleet_that_says_what_it_serves_is_shown_that() -> None:
     said = [Card(name="a", memory_mib=1, serves=("m", "n")), Card(name="b", memory_mib=1, serves=("n", "o"))]
     assert served(said) == ("m", "n", "o")
-    assert served([*said, Card(name="c", memory_mib=1)]) == ()
+    assert served([*said, Card(name="c", memory_mib=1)]) is None
+    assert served([Card(name="c", memory_mib=1, serves=())]) == ()
+
+
+def test_a_fleet_that_serves_nothing_is_shown_nothing(
+    home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text('[[card]]\nname = "a"\nmemory_mib = 1024\nserves = []\n')
+    assert compat(home, Console(json_output=True), Request(fleet=str(fleet))) == 0
+    assert json.loads(capsys.readouterr().out)["cells"] == []

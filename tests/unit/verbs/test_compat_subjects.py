@@ -25,7 +25,9 @@ def entry(name: str, role: Role, path: Path | None, *, size: int | None = None) 
     return ModelEntry(id=name, about="", role=role, licence="MIT", pair="p", local=local)
 
 
-def only(home: Home, *entries: ModelEntry, models: tuple[str, ...] = (), drafts: tuple[str, ...] = ()) -> Subject:
+def only(
+    home: Home, *entries: ModelEntry, models: tuple[str, ...] | None = None, drafts: tuple[str, ...] = ()
+) -> Subject:
     ((_, subject),) = subjects_of(home, {one.id: one for one in entries}, models, drafts)
     return subject
 
