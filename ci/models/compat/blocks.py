@@ -69,7 +69,11 @@ def _block(draft: ModelHeader, *, markov: bool) -> Answer:
     if block is None or block < 1:
         reason = "dflash.block_size is missing or no positive number: llama-server stops while loading"
         return Answer(rule=BLOCK, fit=Fit.REFUSED, reason=reason, found=str(block))
-    return Answer(rule=BLOCK, fit=Fit.OK, reason=f"up to {longest_draft(draft)} tokens a round", found=str(block))
+    longest = longest_draft(draft)
+    if not longest:
+        reason = "the block has a place for the bonus token only: it proposes nothing"
+        return Answer(rule=BLOCK, fit=Fit.REFUSED, reason=reason, found=str(block), expected="2 or more")
+    return Answer(rule=BLOCK, fit=Fit.OK, reason=f"up to {longest} tokens a round", found=str(block))
 
 
 def _mask(draft: ModelHeader) -> Answer:

@@ -134,12 +134,16 @@ def judge(subject: Subject, onto: Place, use: Use, common: Iterable[Answer]) -> 
         return Cell(subject=subject.name, card=onto.name, answers=answers)
     models = [subject.target, *([subject.draft] if subject.draft else [])]
     types = [answer for model in models for answer in type_answers(model, onto.capability)]
-    use = _within(use, subject.target)
-    memory, placement = _memory(subject, subject.target, onto.memory, use)
+    within = _within(use, subject.target)
+    memory, placement = _memory(subject, subject.target, onto.memory, within)
+    if placement and within != use:
+        memory = dataclasses.replace(
+            memory, reason=f"{memory.reason}; {within.ctx} tokens a slot, all it was trained for"
+        )
     cell = Cell(subject=subject.name, card=onto.name, answers=(*common, *types, memory), placement=placement)
     if cell.fit is not Fit.OK or placement is None:
         return cell
-    return dataclasses.replace(cell, command=_command(subject, subject.target, use, placement))
+    return dataclasses.replace(cell, command=_command(subject, subject.target, within, placement))
 
 
 def _command(subject: Subject, target: ModelHeader, use: Use, placement: Placement) -> tuple[str, ...]:

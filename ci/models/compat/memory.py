@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ci.models.compat.cache import cache_bytes, padded
 from ci.models.compat.drafts import BLOCK_TYPES
 from ci.models.compat.use import KV_TYPES, Use
-from ci.models.compat.weights import Weights, weights_of
+from ci.models.compat.weights import MAX_LAYERS, Weights, weights_of
 from ci.models.header.types import TENSOR_TYPES
 from ci.models.header.values import ModelHeader
 
@@ -81,7 +81,10 @@ def part_of(
     """
     weights = weights_of(model)
     if weights is None:
-        return "a tensor's type is unknown, and so its size"
+        return f"a tensor's type is unknown, and so its size; or there are more than {MAX_LAYERS} layers"
+    depth, extra = (model.integer(f"{{arch}}.{key}") or 0 for key in ("block_count", "nextn_predict_layers"))
+    if len(weights.layers) > depth or 0 in weights.layers[: depth - extra]:
+        return f"the file says that it has {depth} layers, and lists tensors of others, or of some none"
     cache = cache_bytes(model, use, TENSOR_TYPES[KV_TYPES[kv]], drafted=drafted)
     if isinstance(cache, str):
         return cache

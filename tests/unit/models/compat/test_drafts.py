@@ -62,6 +62,11 @@ def test_each_mismatch_is_named_with_both_values(
     assert (answer.rule, answer.fit, (answer.found, answer.expected)) == (rule, fit, both)
 
 
+def test_a_block_that_proposes_nothing_is_refused() -> None:
+    bonus_only = draft(arch__block_size=1, arch__sample_from_anchor=False)
+    assert (only(target(), bonus_only).rule, longest_draft(bonus_only)) == ("block size", 0)
+
+
 def test_another_width_is_refused() -> None:
     answers = failing(target(arch__embedding_length=96), draft())
     assert [(one.rule, one.found, one.expected) for one in answers] == [("embedding width", "64", "96")]

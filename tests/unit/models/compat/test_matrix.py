@@ -98,6 +98,15 @@ def test_where_no_context_helps_that_is_said() -> None:
 def test_no_context_beyond_what_the_model_was_trained_on() -> None:
     found = cell(Subject(name="m", target=target()), use=Use(ctx=1 << 20))
     assert found.command[found.command.index("--ctx-size") + 1] == "4096"
+    assert "4096 tokens a slot, all it was trained for" in found.answers[-1].reason
+    assert "trained" not in cell(Subject(name="m", target=target())).answers[-1].reason
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_layers_without_tensors_or_beyond_the_last_are_never_ok(blocks: int) -> None:
+    found = cell(Subject(name="m", target=target(arch__block_count=blocks)))
+    assert found.fit is Fit.UNKNOWN
+    assert f"it has {blocks} layers" in reasons(found)[0]
 
 
 @pytest.mark.parametrize(
