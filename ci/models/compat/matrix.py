@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ci.builds.arch import Capability
 from ci.models.compat.answers import Answer, Fit, combined
+from ci.models.compat.architectures import architecture_answers
 from ci.models.compat.blocks import longest_draft
 from ci.models.compat.builds import speculation_answer
 from ci.models.compat.cache import cut_head
@@ -108,7 +109,8 @@ def common_answers(subject: Subject, use: Use, build: int) -> tuple[Answer, ...]
     kind = speculation_type(subject.target, subject.draft)
     cut = cut_head(subject.target, TENSOR_TYPES[KV_TYPES[use.kv]])
     cache = [_cut_answer(use.kv, cut)] if cut else []
-    files = [answer for model in (subject.target, subject.draft) if model for answer in file_answers(model)]
+    models = [subject.target, *([subject.draft] if subject.draft else [])]
+    files = [answer for model in models for answer in (*file_answers(model), *architecture_answers(model))]
     pair = draft_answers(subject.target, subject.draft) if subject.draft else ()
     spoken = (speculation_answer(kind, build), k_answer(use, kind, _longest(subject))) if kind else ()
     return (*subject.absent, *files, *pair, *spoken, *cache)
