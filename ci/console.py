@@ -37,6 +37,15 @@ VERDICT_STYLE = {
 }
 
 
+def shown(text: str) -> str:
+    """A text with control characters as escapes: file names and other people's words do not drive a terminal."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else _escaped(letter) for letter in text)
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
 def amount(done: float, total: float | None) -> str:
     """`12 of 236`, or `3.1 of 37.4 MB` where units can only be bytes."""
     if not total:
@@ -81,7 +90,7 @@ class Task:
         self._console = console
         self._progress = progress
         self._title = title
-        self._id = progress.add_task(escape(title), total=None) if progress else None
+        self._id = progress.add_task(escape(shown(title)), total=None) if progress else None
         self._last = time.monotonic()
         self._total: float | None = None
         self._pace = Pace()
@@ -93,12 +102,12 @@ class Task:
             self._total, self._pace = total, Pace()
         left = self._pace.left(now, done, total)
         if self._progress is not None and self._id is not None:
-            words = escape(f"{self._title} {note} {amount(done, total)}".strip())
+            words = escape(shown(f"{self._title} {note} {amount(done, total)}".strip()))
             self._progress.update(self._id, completed=done, total=total, description=words)
         elif now - self._last >= LOG_EVERY_S:
             self._last = now
             line = progress_line(done, total, note, left=left)
-            self._console.print(f"  {self._title}: {line}", markup=False, highlight=False, soft_wrap=True)
+            self._console.print(shown(f"  {self._title}: {line}"), markup=False, highlight=False, soft_wrap=True)
 
 
 class _Output(RichConsole):
@@ -139,12 +148,12 @@ class Console:
 
     def say(self, text: str, *, style: str = "") -> None:
         """Commentary for a person, on standard error."""
-        self._err.print(text, style=style or None, markup=False, highlight=False, soft_wrap=True)
+        self._err.print(shown(text), style=style or None, markup=False, highlight=False, soft_wrap=True)
 
     def result(self, text: str) -> None:
         """The product of a command, on standard output (standard error under --json)."""
         target = self._err if self.json_output else self._out
-        target.print(text, markup=False, highlight=False, soft_wrap=True)
+        target.print(shown(text), markup=False, highlight=False, soft_wrap=True)
 
     def document(self, value: JsonValue) -> None:
         """The machine's answer: one JSON document on standard output, only under --json."""
@@ -157,10 +166,11 @@ class Console:
     def error(self, error: SpeedforkError) -> None:
         """Print an error and its next step on standard error."""
         self._err.print("error: ", style="bold red", end="")
-        self._err.print(error.message, markup=False, highlight=False, soft_wrap=True)
+        self._err.print(shown(error.message), markup=False, highlight=False, soft_wrap=True)
         if error.hint:
             self._err.print("next:  ", style="bold", end="")
-            self._err.print(next_step(error.hint, os.environ), markup=False, highlight=False, soft_wrap=True)
+            hint = shown(next_step(error.hint, os.environ))
+            self._err.print(hint, markup=False, highlight=False, soft_wrap=True)
 
     def defect(self) -> None:
         """Print the exception being handled, whole, and what to do with it."""
@@ -171,11 +181,11 @@ class Console:
         """A table for people (standard error under --json)."""
         target = self._err if self.json_output else self._out
         if title:  # above the table, where it does not wrap at the table's width
-            target.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
+            target.print(shown(title), style="bold", markup=False, highlight=False, soft_wrap=True)
         grid = Table(header_style="bold")
         whole = _whole_columns(headings, rows, room=target.width // 2)
         for at, heading in enumerate(headings):
-            grid.add_column(heading, overflow="fold", no_wrap=at in whole)
+            grid.add_column(escape(shown(heading)), overflow="fold", no_wrap=at in whole)
         for row in rows:
             grid.add_row(*(self._cell(cell) for cell in row))
         target.print(grid)
@@ -183,13 +193,13 @@ class Console:
     @staticmethod
     def _cell(text: str) -> str:
         style = VERDICT_STYLE.get(text)
-        return f"[{style}]{escape(text)}[/]" if style else escape(text)
+        return f"[{style}]{escape(text)}[/]" if style else escape(shown(text))
 
     @contextlib.contextmanager
     def task(self, title: str) -> Iterator[Task]:
         """Show work that takes time; says what starts, moves while it goes."""
         if not self._err.is_terminal:
-            self._err.print(f"{title} ...", markup=False, highlight=False, soft_wrap=True)
+            self._err.print(shown(f"{title} ..."), markup=False, highlight=False, soft_wrap=True)
             yield Task(self._err, None, title)
             return
         columns = (

@@ -100,6 +100,19 @@ def test_ids_stay_whole_while_words_wrap(capsys: pytest.CaptureFixture[str]) -> 
     assert name in capsys.readouterr().out
 
 
+def test_no_word_of_a_stranger_drives_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    bad, console = "m\x1b]0;t\x07\x9b31m\u202e\udc80.gguf", Console()
+    console.say(bad)
+    console.result(bad)
+    console.error(ConfigProblem(bad, hint=bad))
+    console.table((bad,), [(bad,)], title=bad)
+    with console.task(bad) as task:
+        task.update(1, 2, bad)
+    printed = "".join(capsys.readouterr())
+    assert printed.count(r"m\x1b]0;t\x07\x9b31m\u202e\udc80.gguf") == 8
+    assert all(letter.isprintable() or letter == "\n" for letter in printed)
+
+
 def test_hints_can_be_typed_outside_the_environment() -> None:
     assert next_step("invoke upstream", {}) == "invoke upstream"
     assert next_step("invoke upstream", {"NOX_CURRENT_SESSION": "pipeline"}).endswith("activate && invoke upstream")
