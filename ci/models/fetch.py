@@ -3,7 +3,7 @@
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from ci.console import Console
 from ci.errors import ConfigProblem, DigestMismatch, UsageProblem
 from ci.files import exclusive, no_space_as_error, require_free_space, staged_file
 from ci.home import Home
-from ci.models.lock import FromIndex, ModelEntry, Shard, load_models, model_named, require_pinned
+from ci.models.head import fault_of_answer, fault_of_head
+from ci.models.lock import FromIndex, ModelEntry, Role, Shard, load_models, model_named, require_pinned
 from ci.models.shelf import Report, Stamp, fault_of
 from ci.models.side_by_side import Meter, in_parallel
 from ci.models.sources.asking import Wanted
@@ -24,22 +25,37 @@ LOCK_HINT = "correct ci/config/models.toml, or the source it names"
 
 
 def ensure_model(home: Home, model_id: str, console: Console | None = None) -> Path:
-    """The verified file of a pinned model, the first one of several; needs no network once it is there.
+    """The verified GGUF file of a pinned model, the first one of several; needs no network once it is there.
 
     Raises:
-        UsageProblem: no such id, or a generated model (ci.models.exact_pair makes those).
+        UsageProblem: no such id, a generated model (ci.models.exact_pair makes those), or a checkpoint.
         ConfigProblem: the model is not pinned, or its local file is not there.
         IndexUnreachable, DownloadFailed, ModelNotOffered, DiskFull: from the download; what came is kept.
         DigestMismatch: the bytes are not the pinned ones.
         NotAModel: what came is no GGUF file; says what it is.
     """
-    return ensure_files(home, model_named(load_models(), model_id), console)[0]
+    models = load_models()
+    entry = model_named(models, model_id)
+    if entry.is_checkpoint:
+        raise UsageProblem(
+            f"model {entry.id!r} is a checkpoint, not a GGUF model: it has to be converted first",
+            hint=conversion_of(entry, models.values()),
+        )
+    return ensure_files(home, entry, console)[0]
+
+
+def conversion_of(entry: ModelEntry, models: Iterable[ModelEntry]) -> str:
+    """What a person types to make a GGUF draft of a checkpoint and the one that the lock joins with it."""
+    pair = [entry, *(one for one in models if one.is_checkpoint and entry.pair and one.pair == entry.pair)]
+    names = {one.role: one.id for one in reversed(pair)}
+    draft, target = names.get(Role.DRAFT, "DRAFT"), names.get(Role.TARGET, "TARGET")
+    return f"invoke convert-draft --draft {draft} --target {target}"
 
 
 def ensure_files(
     home: Home, entry: ModelEntry, console: Console | None = None, *, again: bool = False
 ) -> tuple[Path, ...]:
-    """All verified files of a model; with `again` they are hashed even where a stamp says that they were.
+    """All verified files of a model, which stand in one folder; with `again` a stamp does not save the hashing.
 
     Raises:
         SpeedforkError: as `ensure_model`.
@@ -85,7 +101,9 @@ class File:
 def files_of(home: Home, entry: ModelEntry) -> tuple[File, ...]:
     """The files of a pinned model: a local one where its user keeps it, every other on the shelf."""
     shelf = home.models / entry.id
-    folder = Path(entry.local.path).parent if entry.local and entry.local.path else shelf
+    folder = shelf
+    if entry.local and entry.local.path:
+        folder = Path(entry.local.path) if entry.is_checkpoint else Path(entry.local.path).parent
     return tuple(File(shard=shard, path=folder / shard.name, stamp=Stamp.of(shelf, shard)) for shard in entry.shards)
 
 
@@ -160,8 +178,13 @@ def wanted_file(entry: ModelEntry, shard: Shard, environ: Mapping[str, str]) -> 
     if entry.hub is not None:
         from ci.models.sources.hub import address_of, token_of
 
-        address, token = address_of(entry.hub, shard.file, environ), token_of(environ)
-        return Wanted(address=address, size=shard.size, sha256=shard.sha256, token=token)
+        return Wanted(
+            address=address_of(entry.hub, shard.file, environ),
+            size=shard.size,
+            sha256=shard.sha256,
+            token=token_of(environ),
+            fault_of_head=fault_of_answer if entry.is_checkpoint else fault_of_head,
+        )
     if entry.url is not None:
         return Wanted(address=entry.url.beside(shard.name), size=shard.size, sha256=shard.sha256)
     raise UsageProblem(f"model {entry.id!r} is not behind an address", hint="invoke fetch-models")

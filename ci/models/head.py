@@ -15,11 +15,9 @@ def fault_of_head(head: bytes) -> str | None:
         return None if len(head) > len(GGUF_MAGIC) else "a GGUF file cut short after its first four bytes"
     if GGUF_MAGIC.startswith(head):
         return f"{len(head)} bytes: an interrupted download" if head else "an empty file"
-    if head.startswith(LFS_MARK):
-        return f"a Git LFS pointer ({_lfs_words(head)}), not the file itself"
     if head[:4] in OLD_MAGICS:
         return "an old ggml file, from before GGUF: convert it with a llama.cpp of 2023"
-    return _text_fault(head.lstrip()) or f"not a GGUF file: it begins with {head[:8]!r}"
+    return fault_of_answer(head) or _json_fault(head.lstrip()) or f"not a GGUF file: it begins with {head[:8]!r}"
 
 
 def _lfs_words(head: bytes) -> str:
@@ -27,15 +25,20 @@ def _lfs_words(head: bytes) -> str:
     return f"{fields.get('oid', 'no id').removeprefix('sha256:')}, {fields.get('size', 'unknown')} bytes"
 
 
-def _text_fault(text: bytes) -> str | None:
-    if text[:15].lower().startswith((b"<!doctype html", b"<html", b"<head")):
+def fault_of_answer(head: bytes) -> str | None:
+    """What the first bytes say it is, when they are an answer in place of a file of any kind."""
+    if head.startswith(LFS_MARK):
+        return f"a Git LFS pointer ({_lfs_words(head)}), not the file itself"
+    if head.lstrip()[:15].lower().startswith((b"<!doctype html", b"<html", b"<head>")):
         return (
             "an HTML page: a log-in or error page, or a link to a file's page instead of the file "
             "(on Hugging Face /resolve/ gives the file, /blob/ its page)"
         )
-    if text.startswith(b"{"):
-        return f"a JSON answer: {_json_words(text)}"
     return None
+
+
+def _json_fault(text: bytes) -> str | None:
+    return f"a JSON answer: {_json_words(text)}" if text.startswith(b"{") else None
 
 
 def _json_words(text: bytes) -> str:

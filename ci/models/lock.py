@@ -9,12 +9,11 @@ from typing import Annotated, TypeAlias
 
 from ci.config import CONFIG_DIR, Field, Model, ObjectId, Sha256, load_toml
 from ci.errors import ConfigProblem, UsageProblem
+from ci.models import checkpoints
+from ci.models.shard_names import shards_fault
 from ci.suggest import did_you_mean
 
 MODELS_FILE = CONFIG_DIR / "models.toml"
-SHARD_NAME = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})(?P<ending>\.[a-z]+)", re.ASCII)
-"""How llama.cpp names the files of a model that is split: counted from 00001."""
-
 ADDRESS = re.compile(
     r"(?P<place>https?://(?P<host>[^/?#\s]+)/(?:[^?#\s]*/)?)(?P<name>[^/?#\s]+)(?P<rest>[?#]\S*)?", re.ASCII
 )
@@ -35,6 +34,13 @@ class Role(StrEnum):
     SIMPLE = "simple"
     SMALL = "small"
     PAIR = "pair"
+
+
+class Form(StrEnum):
+    """What the files of a model are: GGUF, or a checkpoint of safetensors, which has to be converted first."""
+
+    GGUF = "gguf"
+    CHECKPOINT = "checkpoint"
 
 
 class Shard(Model):
@@ -115,7 +121,7 @@ class FromIndex(Model):
 
 
 class Local(Model):
-    """A file that the user brings, and that stays where it is; `path` is the first file of a split model."""
+    """What the user brings, and what stays where it is; `path`: the first file of a model, a checkpoint's folder."""
 
     path: str | None = None
     shard: tuple[Shard, ...] = ()
@@ -151,13 +157,15 @@ class ModelEntry(Model):
     """One model: exactly one of hub, url, index, local and generated says where it comes from.
 
     `pair` joins a target with its drafts; None for a model that stands alone. `suites`: whether the suites use it, so
-    that the pipeline fetches it.
+    that the pipeline fetches it. A checkpoint is a draft with its weights, or what a conversion reads of its target:
+    config and tokenizer.
     """
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
     about: str
     role: Role
     licence: str = Field(min_length=1)
+    form: Form = Form.GGUF
     pair: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9._-]*$")
     suites: bool = False
     hub: FromHub | None = None
@@ -170,6 +178,16 @@ class ModelEntry(Model):
     def sources(self) -> tuple[Source, ...]:
         """What says where the bytes come from; one, in an entry that `load_models` gave out."""
         return tuple(source for name in SOURCES if (source := getattr(self, name)) is not None)
+
+    @property
+    def is_checkpoint(self) -> bool:
+        """Whether it is no GGUF model, but what one can be converted from."""
+        return self.form is Form.CHECKPOINT
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether its files hold weights: of a target checkpoint nobody needs them."""
+        return not (self.is_checkpoint and self.role is Role.TARGET)
 
     @property
     def pinned(self) -> bool:
@@ -217,8 +235,23 @@ def _faults(entry: ModelEntry) -> Iterator[str]:
         yield f"{entry.id}: {fault}"
     if entry.url and entry.shards and entry.shards[0].name != entry.url.name:
         yield f"{entry.id}: the first shard is {entry.shards[0].name}, the address ends in {entry.url.name}"
-    if entry.shards and (fault := shards_fault([shard.name for shard in entry.shards])):
+    if entry.is_checkpoint:
+        yield from (f"{entry.id}: {fault}" for fault in _checkpoint_faults(entry))
+    elif entry.shards and (fault := shards_fault([shard.name for shard in entry.shards])):
         yield f"{entry.id}: {fault}"
+
+
+def _checkpoint_faults(entry: ModelEntry) -> Iterator[str]:
+    if entry.suites or entry.role not in (Role.TARGET, Role.DRAFT) or not (entry.hub or entry.local):
+        yield "a checkpoint is a target or a draft from a hub or a folder, and no model of the suites"
+    if entry.hub and entry.hub.file:
+        yield f"a checkpoint is several files, not {entry.hub.file} alone"
+    names = [shard.file for shard in entry.shards]
+    strange = [name for name in names if name not in checkpoints.wanted(names, weights=entry.has_weights)]
+    if strange or len(set(names)) < len(names):
+        yield f"its files are {', '.join(names)}: each once, and none but config, tokenizer and safetensors"
+    elif names and (fault := checkpoints.fault_of(names, weights=entry.has_weights)):
+        yield fault
 
 
 def _address_fault(address: str) -> str | None:
@@ -228,30 +261,13 @@ def _address_fault(address: str) -> str | None:
     return "the address holds a password, and this file is public" if "@" in found["host"] else None
 
 
-def split_names(name: str) -> tuple[str, ...]:
-    """All file names of the model whose first file has that name, in order; the name itself when it is not split."""
-    shape = SHARD_NAME.fullmatch(name)
-    if shape is None:
-        return (name,)
-    count = int(shape["count"])
-    return tuple(f"{shape['stem']}-{at:05}-of-{count:05}{shape['ending']}" for at in range(1, count + 1))
-
-
-def shards_fault(names: list[str]) -> str | None:
-    """Why files of these names are not the files of one model, in order; None when they are."""
-    expected = list(split_names(names[0]))
-    if names == expected:
-        return None
-    few = ", ".join(expected[:3])
-    return f"the shards are {', '.join(names)}; the files of that model are {few} ({len(expected)} in all)"
-
-
 def _unpaired(entries: tuple[ModelEntry, ...]) -> Iterator[str]:
-    for pair in dict.fromkeys(entry.pair for entry in entries if entry.pair):
-        roles = [entry.role for entry in entries if entry.pair == pair]
-        drafts = len(roles) - roles.count(Role.TARGET)
-        if roles.count(Role.TARGET) != 1 or not drafts:
-            yield f"pair {pair!r} needs one target and a draft (found {roles.count(Role.TARGET)} and {drafts})"
+    for pair, form in dict.fromkeys((entry.pair, entry.form) for entry in entries if entry.pair):
+        roles = [entry.role for entry in entries if (entry.pair, entry.form) == (pair, form)]
+        targets = roles.count(Role.TARGET)
+        if targets != 1 or targets == len(roles):
+            counts = f"found {targets} and {len(roles) - targets}"
+            yield f"pair {pair!r} needs one target and a draft ({counts}) in the form {form}"
 
 
 def model_named(models: Mapping[str, ModelEntry], name: str) -> ModelEntry:
@@ -274,7 +290,7 @@ def require_pinned(entry: ModelEntry) -> ModelEntry:
     """
     if entry.pinned:
         return entry
-    path = " --file FILE" if entry.local else ""
+    path = f" --file {'FOLDER' if entry.is_checkpoint else 'FILE'}" if entry.local else ""
     raise ConfigProblem(
         f"model {entry.id!r} in {MODELS_FILE.name} is not pinned: nobody has said which bytes it is",
         hint=f"invoke pin-model --model {entry.id}{path}",

@@ -2,29 +2,27 @@
 
 import shlex
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from ci.config import parse
 from ci.console import Console
-from ci.errors import ConfigProblem, ModelNotOffered, NotAModel, UsageProblem
+from ci.errors import CheckpointProblem, ConfigProblem, NotAModel, UsageProblem
 from ci.files import exclusive, no_space_as_error, staged_file
 from ci.home import Home
+from ci.models import checkpoints
 from ci.models.head import HEAD, fault_of_head
-from ci.models.lock import FromHub, FromUrl, Local, ModelEntry, Shard, load_models, split_names
+from ci.models.lock import FromHub, FromUrl, Local, ModelEntry, Shard, load_models
 from ci.models.pin_text import with_pin
-from ci.models.shelf import Report, Stamp, digest
+from ci.models.shard_names import split_names
+from ci.models.shelf import Report, Stamp, digest, shard_of
 from ci.models.sources.asking import Wanted
 from ci.models.sources.transfer import Partial, transfer
-from ci.outcome import JsonMap
 
 UNKNOWN = "unknown"
 """The licence of an entry that nobody has looked up yet."""
-ENDING = ".gguf"
 MAIN = "main"
-FEW = 12
-"""Files of a repository that a message lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +32,7 @@ class Asked:
     Attributes:
         model: id of an entry.
         revision: branch, tag or commit of a Hugging Face repository; its main branch when empty.
-        file: the file in the repository, or the path of a local one.
+        file: the file in the repository, or the path of a local one; the folder of a local checkpoint.
     """
 
     model: str
@@ -82,7 +80,8 @@ def new_pin(home: Home, entry: ModelEntry, asked: Asked, console: Console, envir
     if asked.revision and entry.hub is None:
         raise UsageProblem(f"model {entry.id!r} does not come from a hub: it has no revision", hint="leave it away")
     if entry.hub is not None:
-        return hub_pin(entry, entry.hub, asked, environ)
+        with console.task(f"model {entry.id}") as task:
+            return hub_pin(home, entry, entry.hub, asked, environ, task.update)
     if entry.local is not None:
         with console.task(f"model {entry.id}") as task:
             return local_pin(home, entry, entry.local, asked, task.update)
@@ -95,76 +94,51 @@ def new_pin(home: Home, entry: ModelEntry, asked: Asked, console: Console, envir
     )
 
 
-def hub_pin(entry: ModelEntry, source: FromHub, asked: Asked, environ: Mapping[str, str]) -> Pin:
-    """The commit, and sizes and digests as the hub states them: nothing is downloaded."""
+def hub_pin(
+    home: Home, entry: ModelEntry, source: FromHub, asked: Asked, environ: Mapping[str, str], report: Report
+) -> Pin:
+    """The commit, and sizes and digests as the hub states them; no weights are downloaded."""
+    from ci.models.pin_hub import hub_checkpoint, hub_model
     from ci.models.sources.hub import look_up
 
+    if entry.is_checkpoint and asked.file:
+        raise UsageProblem(f"model {entry.id!r} is a checkpoint, which is several files", hint="leave --file away")
     found = look_up(source.repo, asked.revision or MAIN, environ)
-    offered = {file.name: file for file in found.files}
-    file = asked.file or source.file or only_model(list(offered), source.repo)
-    shards = tuple(
-        shard_of(name, offered[name].size, offered[name].sha256, source.repo)
-        for name in siblings(file, list(offered), source.repo)
-    )
+    keys = {"revision": found.commit}
+    if entry.is_checkpoint:
+        shards = hub_checkpoint(home, entry, source, found, environ, report)
+    else:
+        shards = hub_model(asked.file or source.file, found, source.repo)
+        keys = ({"file": shards[0].file} if asked.file else {}) | keys
     own = {"licence": found.licence} if found.licence and entry.licence == UNKNOWN else {}
     notes = () if found.licence else (f"{source.repo} states no licence: read its card before you use the model",)
-    keys = ({"file": shards[0].file} if asked.file else {}) | {"revision": found.commit}
     return Pin(source="hub", shards=shards, own=own, keys=keys, notes=notes)
 
 
-def only_model(names: Sequence[str], repo: str) -> str:
-    """The one model among the files of a repository; of a split one its first file.
-
-    Raises:
-        ModelNotOffered: there is none.
-        UsageProblem: there are several; lists them.
-    """
-    models = [name for name in names if name.endswith(ENDING) and split_names(_plain(name))[:1] == (_plain(name),)]
-    if len(models) == 1:
-        return models[0]
-    if not models:
-        raise ModelNotOffered(f"{repo} has no {ENDING} file among its {len(names)} files")
-    listed = "".join(f"\n    {name}" for name in models[:FEW])
-    raise UsageProblem(f"{repo} has {len(models)} models{listed}", hint="choose one: --file FILE")
-
-
-def siblings(file: str, names: Sequence[str], repo: str) -> tuple[str, ...]:
-    """All files of the model that a file belongs to, in order, where the repository has them.
-
-    Raises:
-        ModelNotOffered: one is missing.
-    """
-    wanted = tuple(str(PurePosixPath(file).with_name(name)) for name in split_names(_plain(file)))
-    missing = [name for name in (file, *wanted) if name not in names]
-    if missing:
-        raise ModelNotOffered(f"{repo} has no {missing[0]}", hint="name a file of the repository: --file FILE")
-    return wanted
-
-
-def shard_of(name: str, size: int | None, sha256: str | None, shown: str) -> Shard:
-    """The pin of a file, from what its source states.
-
-    Raises:
-        ModelNotOffered: the source states no digest, or no size.
-        ConfigProblem: a name or digest of another shape.
-    """
-    if size is None or sha256 is None:
-        raise ModelNotOffered(f"{shown} states no size or SHA-256 for {name}, so it cannot be pinned")
-    data: JsonMap = {"file": name, "size": size, "sha256": sha256}
-    return parse(Shard, data, source=f"{shown}: {name}", hint="such a file cannot be pinned")
-
-
 def local_pin(home: Home, entry: ModelEntry, source: Local, asked: Asked, report: Report) -> Pin:
-    """The place of a file of the user's, and its digest."""
+    """The place of a model of the user's, and its digests."""
     if not (asked.file or source.path):
+        kind = "folder" if entry.is_checkpoint else "file"
         raise UsageProblem(
-            f"model {entry.id!r} is a local file, and nobody has said which",
-            hint=f"invoke pin-model --model {entry.id} --file FILE",
+            f"model {entry.id!r} is a local {kind}, and nobody has said which",
+            hint=f"invoke pin-model --model {entry.id} --file {kind.upper()}",
         )
     file = Path(asked.file or source.path or "").expanduser().absolute()  # the hub's cache links to nameless blobs
+    if entry.is_checkpoint:
+        return Pin(source="local", shards=_local_parts(home, entry, file, report), keys={"path": str(file)})
     paths = [file.with_name(name) for name in split_names(file.name)]
     shards = tuple(_local_shard(home, entry, path, report) for path in paths)
     return Pin(source="local", shards=shards, keys={"path": str(paths[0])})
+
+
+def _local_parts(home: Home, entry: ModelEntry, folder: Path, report: Report) -> tuple[Shard, ...]:
+    if not folder.is_dir():
+        raise UsageProblem(f"{folder}: no such folder", hint=f"invoke pin-model --model {entry.id} --file FOLDER")
+    there = [path.name for path in folder.iterdir() if path.is_file() and path.stat().st_size]
+    if fault := checkpoints.fault_of(there, weights=entry.has_weights):
+        raise CheckpointProblem(f"{folder}: {fault}")
+    names = checkpoints.wanted(there, weights=entry.has_weights)
+    return tuple(_hashed(home, entry, folder / name, report) for name in names)
 
 
 def _local_shard(home: Home, entry: ModelEntry, path: Path, report: Report) -> Shard:
@@ -174,6 +148,10 @@ def _local_shard(home: Home, entry: ModelEntry, path: Path, report: Report) -> S
         fault = fault_of_head(stream.read(HEAD))
     if fault:
         raise NotAModel(f"{path}: {fault}", hint="name a .gguf file")
+    return _hashed(home, entry, path, report)
+
+
+def _hashed(home: Home, entry: ModelEntry, path: Path, report: Report) -> Shard:
     shard = shard_of(path.name, path.stat().st_size, digest(path, report), str(path.parent))
     Stamp.of(home.models / entry.id, shard).put(path, shard)
     return shard
@@ -227,7 +205,3 @@ def write_pin(path: Path, entry: ModelEntry, pin: Pin) -> None:
         if load_models(staging) != expected:
             raise ConfigProblem(f"{path}: the pin of {entry.id} has no place in it", hint=f"pin {entry.id} by hand")
         staging.chmod(0o644)
-
-
-def _plain(name: str) -> str:
-    return PurePosixPath(name).name

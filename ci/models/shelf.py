@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time_ns
 
-from ci.errors import ConfigProblem
+from ci.config import parse
+from ci.errors import ConfigProblem, ModelNotOffered
 from ci.files import CHUNK, read_json, write_json
 from ci.models.lock import Shard
 from ci.outcome import JsonMap
@@ -85,3 +86,16 @@ def fault_of(path: Path, shard: Shard, report: Report = silent) -> str | None:
         return f"{size} bytes, the pin says {shard.size}"
     found = digest(path, report)
     return None if found == shard.sha256 else f"sha256 is {found}, the pin is {shard.sha256}"
+
+
+def shard_of(name: str, size: int | None, sha256: str | None, shown: str) -> Shard:
+    """The pin of a file, from what its source states.
+
+    Raises:
+        ModelNotOffered: the source states no digest, or no size.
+        ConfigProblem: a name or digest of another shape.
+    """
+    if size is None or sha256 is None:
+        raise ModelNotOffered(f"{shown} states no size or SHA-256 for {name}, so it cannot be pinned")
+    data: JsonMap = {"file": name, "size": size, "sha256": sha256}
+    return parse(Shard, data, source=f"{shown}: {name}", hint="such a file cannot be pinned")

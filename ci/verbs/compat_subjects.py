@@ -10,7 +10,7 @@ from ci.home import Home
 from ci.models.compat.answers import Answer, Fit
 from ci.models.compat.matrix import Subject
 from ci.models.exact_pair import PAIRS
-from ci.models.fetch import files_of
+from ci.models.fetch import conversion_of, files_of
 from ci.models.header.shards import read_model
 from ci.models.header.values import ModelHeader
 from ci.models.header.words import plain
@@ -54,14 +54,12 @@ def subjects_of(
     if drafts and len(drafts) != len(models or ()):
         counts = f"{len(drafts)} drafts for {len(models or ())} models"
         raise UsageProblem(counts, hint="invoke compat --model TARGET --draft DRAFT: one draft for each model")
-    every = [entry.id for entry in entries.values() if entry.role in SHOWN_ROLES]
+    every = [entry.id for entry in entries.values() if entry.role in SHOWN_ROLES and not entry.is_checkpoint]
     named = every if models is None else models
     for at, name in enumerate(named):
         entry = None if _is_file(name) else model_named(entries, name)
-        target = _find(home, entry, name, "target.gguf")
-        draft = (
-            _find(home, *_asked(entries, drafts[at]), "draft.gguf") if drafts else _own_draft(home, entries, entry)
-        )
+        target = _find(home, entries, name, "target.gguf")
+        draft = _find(home, entries, drafts[at], "draft.gguf") if drafts else _own_draft(home, entries, entry)
         yield entry, _subject(name, entry, target, draft)
 
 
@@ -87,31 +85,32 @@ def _is_file(name: str) -> bool:
     return "/" in name or name.endswith(".gguf")
 
 
-def _asked(entries: Mapping[str, ModelEntry], name: str) -> tuple[ModelEntry | None, str]:
-    return (None if _is_file(name) else model_named(entries, name)), name
-
-
 def _own_draft(home: Home, entries: Mapping[str, ModelEntry], entry: ModelEntry | None) -> Found | None:
     """The draft that the lock joins with a target; None for one that stands alone."""
     if entry is None:
         return None
     if entry.role is Role.PAIR:
-        return _find(home, entry, entry.id, "draft.gguf")
-    joined = [one for one in entries.values() if one.role is Role.DRAFT and one.pair and one.pair == entry.pair]
-    return _find(home, joined[0], joined[0].id, "") if joined and entry.role is Role.TARGET else None
+        return _find(home, entries, entry.id, "draft.gguf")
+    mates = [one for one in entries.values() if one.pair and (one.pair, one.form) == (entry.pair, entry.form)]
+    joined = [one for one in mates if one.role is Role.DRAFT]
+    return _find(home, entries, joined[0].id, "") if joined and entry.role is Role.TARGET else None
 
 
-def _find(home: Home, entry: ModelEntry | None, name: str, part: str) -> Found:
+def _find(home: Home, entries: Mapping[str, ModelEntry], name: str, part: str) -> Found:
     """A file as it is; what the lock names, only where its pinned files are here.
 
     Args:
         home: where fetched models are.
-        entry: of the lock; None for a file of the user.
+        entries: the lock.
         name: id or path.
         part: which file of a generated pair.
     """
-    if entry is None:
+    if _is_file(name):
         return Found(header=read_model(Path(name)))
+    entry = model_named(entries, name)
+    if entry.is_checkpoint:
+        why = "a checkpoint, which has to be converted first"
+        return Found(absent=(_missing(entry, why, conversion_of(entry, entries.values())),))
     size = sum(shard.size for shard in entry.shards)
     if not entry.pinned:
         file = " --file FILE" if entry.local is not None else ""

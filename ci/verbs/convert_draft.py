@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from ci.console import Console
 from ci.errors import EXIT_OK, UsageProblem
@@ -13,8 +14,8 @@ from ci.models.convert.checkpoint import Checkpoint, read_draft, read_target
 from ci.models.convert.converting import Job, Made, Product, convert, required_bytes
 from ci.models.convert.environment import ensure_environment, environment_of
 from ci.models.convert.programs import QUANTIZER, check_types
-from ci.models.fetch import ensure_model
-from ci.models.lock import load_models, model_named
+from ci.models.fetch import ensure_files, files_of
+from ci.models.lock import ModelEntry, Role, load_models, model_named, require_pinned
 from ci.outcome import JsonMap
 from ci.pipeline import run_pipeline
 from ci.stage import Context
@@ -76,8 +77,8 @@ def convert_draft(home: Home, console: Console, asked: Request) -> int:
 
 def plan(home: Home, console: Console, asked: Request) -> Planned:
     """Look at both checkpoints and at the place for the products."""
-    draft = read_draft(checkpoint_folder(home, console, asked.draft, option="--draft"))
-    target = read_target(checkpoint_folder(home, console, asked.target, option="--target"))
+    draft = read_draft(*checkpoint_folder(home, console, asked, option="draft"))
+    target = read_target(*checkpoint_folder(home, console, asked, option="target"))
     shape = draft_shape(draft.config, draft.tensors, shown=str(draft.folder))
     other = target_shape(target.config, shown=str(target.folder))
     refuse_strangers(shape, other, shown=f"{draft.folder} was not made for {target.folder}")
@@ -87,20 +88,37 @@ def plan(home: Home, console: Console, asked: Request) -> Planned:
     return Planned(draft=draft, shape=shape, target=target, products=products)
 
 
-def checkpoint_folder(home: Home, console: Console, named: str, *, option: str) -> Path:
-    """The folder of a checkpoint that was named by path, or by its id in models.toml.
+def checkpoint_folder(
+    home: Home, console: Console, asked: Request, *, option: Literal["draft", "target"]
+) -> tuple[Path, tuple[str, ...] | None]:
+    """The folder of a checkpoint that was named by path, or by its id in models.toml; then also the pinned files.
 
     Raises:
-        UsageProblem: nothing of that name.
+        UsageProblem: nothing of that name, or no checkpoint.
+        SpeedforkError: it is not pinned, or cannot be fetched.
     """
+    named: str = getattr(asked, option)
     if not named:
-        raise UsageProblem(f"{option} is required", hint="invoke convert-draft --help")
+        raise UsageProblem(f"--{option} is required", hint="invoke convert-draft --help")
     if Path(named).is_dir():
-        return Path(named)
+        return Path(named), None
     if "/" in named:
         fetch = f"hf download {named} --local-dir {Path(named).name}  # where it is a repository's name"
-        raise UsageProblem(f"{option} {named}: no such folder", hint=fetch)
-    return ensure_model(home, model_named(load_models(), named).id, console).parent
+        raise UsageProblem(f"--{option} {named}: no such folder", hint=fetch)
+    entry = model_named(load_models(), named)
+    if not entry.is_checkpoint or (option == "draft" and entry.role is not Role.DRAFT):
+        raise UsageProblem(
+            f"--{option} {named}: {_words(entry)}", hint="name a checkpoint of models.toml, or a folder"
+        )
+    if asked.dry_run and any(file.missing for file in files_of(home, require_pinned(entry))):
+        fetch = f"invoke fetch-models --model {entry.id}"
+        raise UsageProblem(f"--{option} {named} is not here, and a dry run fetches nothing", hint=fetch)
+    files = ensure_files(home, entry, console)
+    return files[0].parent, tuple(file.name for file in files)
+
+
+def _words(entry: ModelEntry) -> str:
+    return "only what a conversion reads of a target" if entry.is_checkpoint else "a GGUF model, not a checkpoint"
 
 
 def products_of(home: Home, name: str, asked: Request) -> tuple[Product, ...]:

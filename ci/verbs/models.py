@@ -42,7 +42,7 @@ def fetch_models(home: Home, console: Console, wish: Wish) -> int:
         return show_plan(home, console, entries)
     context = Context(home=home, console=console, options=Options())
     found = {entry.id: _put(context, entry, again=wish.verify) for entry in entries}
-    rows = [(entry.id, entry.licence, str(found[entry.id][0])) for entry in entries]
+    rows = [(entry.id, entry.licence, str(_place(entry, found[entry.id]))) for entry in entries]
     console.table(("model", "licence", "file"), rows)
     console.document({name: [str(path) for path in paths] for name, paths in found.items()})
     return EXIT_OK
@@ -52,6 +52,11 @@ def _put(context: Context, entry: ModelEntry, *, again: bool) -> tuple[Path, ...
     """A pair replaces its folder, so no other run may be at work; a download, which may be long, has its own lock."""
     with exclusive(context.home.lock) if entry.generated else contextlib.nullcontext():
         return models.ensure(context, entry, again=again)
+
+
+def _place(entry: ModelEntry, files: Sequence[Path]) -> Path:
+    """What a person names to use the model: its first file, or the folder of a checkpoint."""
+    return files[0].parent if entry.is_checkpoint else files[0]
 
 
 def chosen(wish: Wish) -> tuple[ModelEntry, ...]:

@@ -48,7 +48,9 @@ def served_by(cards: Iterable[Card], entries: Mapping[str, ModelEntry], file: Pa
     Raises:
         ConfigProblem: a card serves what models.toml does not have.
     """
-    every = [entry.id for entry in entries.values() if entry.role in (Role.TARGET, Role.SMALL)]
+    every = [
+        entry.id for entry in entries.values() if entry.role in (Role.TARGET, Role.SMALL) and not entry.is_checkpoint
+    ]
     names = dict.fromkeys(name for card in cards for name in (every if card.serves is None else card.serves))
     for name in names:
         if name not in entries:

@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import hashlib
 import json
 import re
 import threading
@@ -164,9 +165,25 @@ def serving(site: Site) -> Iterator[Site]:
             thread.join()
 
 
-def with_repository(hub: Site, cdn: Site, repo: str, files: Mapping[str, bytes], licence: str = "apache-2.0") -> None:
-    """Make `hub` speak as a Hugging Face hub does of a repository whose bytes another host sends."""
-    siblings = [
+def blob_id(data: bytes) -> str:
+    """Git's id of a file."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def with_repository(
+    hub: Site,
+    cdn: Site,
+    repo: str,
+    files: Mapping[str, bytes],
+    licence: str = "apache-2.0",
+    *,
+    in_git: Mapping[str, bytes] | None = None,
+) -> None:
+    """Make `hub` speak as a Hugging Face hub does of a repository whose large files another host sends.
+
+    Those that are in git it sends itself, and states git's id of them only.
+    """
+    siblings: list[dict[str, object]] = [
         {
             "rfilename": name,
             "size": len(data),
@@ -175,6 +192,9 @@ def with_repository(hub: Site, cdn: Site, repo: str, files: Mapping[str, bytes],
         }
         for name, data in files.items()
     ]
+    for name, data in (in_git or {}).items():
+        siblings.append({"rfilename": name, "size": len(data), "blobId": blob_id(data)})
+        hub.files[f"/{repo}/resolve/{COMMIT}/{name}"] = Served(content=data, tag=f'"{blob_id(data)}"')
     document = {"id": repo, "sha": COMMIT, "cardData": {"license": licence}, "siblings": siblings}
     for revision in ("main", COMMIT):
         hub.files[f"/api/models/{repo}/revision/{revision}"] = Served(content=json.dumps(document).encode())

@@ -55,6 +55,7 @@ ADAPTERS = {
     "ci.models.convert.source",
     "ci.models.exact_pair",
     "ci.models.fetch",
+    "ci.models.pin_hub",
     "ci.models.pinning",
     "ci.models.shelf",
     "ci.models.side_by_side",

@@ -4,29 +4,24 @@ Only JSON, tokenizer files and safetensors are ever read. The converter gets a f
 repository's own code and its pickled files are not there to be loaded, whatever its `config.json` asks for.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
 from ci.errors import CheckpointProblem, ConfigProblem
 from ci.files import read_json
+from ci.models.checkpoints import (
+    CONFIG,
+    INDEX,
+    PICKLED,
+    TOKENIZERS,
+    texts_of,
+    weights_fault,
+    weights_of,
+)
 from ci.models.convert.safetensors import PREFIX, Stored, header_length, parse_header
 from ci.outcome import JsonMap
-
-CONFIG = "config.json"
-INDEX = "model.safetensors.index.json"
-WEIGHTS = "model*.safetensors"
-"""What upstream's converter takes for weights."""
-TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
-"""Any of them is a tokenizer."""
-READ = (".json", ".jinja", ".md", ".model", ".txt")
-"""Endings of what the converter may read beside the weights; the model card gives licence and author."""
-MASK = "mask_embedding.pt"
-"""What the converter would load beside the weights of some drafts."""
-PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
-NUMBERED = re.compile(r"model-(\d{5})-of-(\d{5})\.safetensors")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,12 +31,14 @@ class Checkpoint:
     Attributes:
         folder: where.
         config: its `config.json`.
+        texts: what may be read of it beside weights.
         files: its weights; none where only config and tokenizer are needed.
         tensors: what the headers of the weights say, by name.
     """
 
     folder: Path
     config: JsonMap
+    texts: tuple[Path, ...]
     files: tuple[Path, ...] = ()
     tensors: Mapping[str, Stored]
 
@@ -56,29 +53,32 @@ class Checkpoint:
         return 2 * sum(prod(stored.shape) for stored in self.tensors.values())
 
 
-def read_draft(folder: Path) -> Checkpoint:
+def read_draft(folder: Path, only: Collection[str] | None = None) -> Checkpoint:
     """A draft with all its weights; their values are not read.
+
+    Args:
+        folder: where it is.
+        only: names of the files that count; None for all that are there.
 
     Raises:
         CheckpointProblem: names the file that is missing, cut short or of another kind.
     """
-    config, files = read_config(folder), _weights(folder)
-    if (folder / MASK).is_file():
-        raise CheckpointProblem(f"{folder / MASK}: pickled, so it is not read; without it the draft would be another")
+    config, names = read_config(folder), _names(folder, only)
+    files = _weights(folder, names)
     tensors = {name: stored for file in files for name, stored in read_tensors(file).items()}
-    return Checkpoint(folder=folder, config=config, files=files, tensors=tensors)
+    return Checkpoint(folder=folder, config=config, texts=_texts(folder, names), files=files, tensors=tensors)
 
 
-def read_target(folder: Path) -> Checkpoint:
+def read_target(folder: Path, only: Collection[str] | None = None) -> Checkpoint:
     """What a conversion needs of a target: its config and a tokenizer; weights need not be there.
 
     Raises:
         CheckpointProblem: one of the two is missing or cannot be read.
     """
-    config = read_config(folder)
-    if not _names(folder, TOKENIZERS):
+    config, names = read_config(folder), _names(folder, only)
+    if not set(TOKENIZERS) & set(names):
         raise CheckpointProblem(f"{folder}: no tokenizer: none of {', '.join(TOKENIZERS)}")
-    return Checkpoint(folder=folder, config=config, tensors={})
+    return Checkpoint(folder=folder, config=config, texts=_texts(folder, names), tensors={})
 
 
 def read_config(folder: Path) -> JsonMap:
@@ -115,32 +115,30 @@ def link_data(checkpoint: Checkpoint, into: Path) -> Path:
     """
     place = into / checkpoint.folder.resolve().name
     place.mkdir(parents=True)
-    texts = (path for path in checkpoint.folder.iterdir() if path.suffix in READ and path.is_file())
-    for path in (*texts, *checkpoint.files):
+    for path in (*checkpoint.texts, *checkpoint.files):
         (place / path.name).symlink_to(path.resolve())
     return place
 
 
-def _weights(folder: Path) -> tuple[Path, ...]:
-    names = tuple(_indexed(folder)) or tuple(_names(folder, (WEIGHTS,)))
-    if not names:
-        raise _without_weights(folder)
-    missing = [name for name in dict.fromkeys((*names, *_announced(names))) if not (folder / name).is_file()]
+def _texts(folder: Path, names: Sequence[str]) -> tuple[Path, ...]:
+    return tuple(folder / name for name in texts_of(names))
+
+
+def _weights(folder: Path, names: Sequence[str]) -> tuple[Path, ...]:
+    found = tuple(_indexed(folder, names)) or weights_of(names)
+    missing = [name for name in found if name not in names]
     if missing:
         raise CheckpointProblem(f"{folder}: {len(missing)} files of weights are missing: {', '.join(missing[:4])}")
-    return tuple(folder / name for name in names)
+    if fault := weights_fault(names):
+        pickled = not found and any(name.endswith(PICKLED) for name in names)
+        hint = "take the repository's safetensors files: loading pickled ones would run code" if pickled else None
+        raise CheckpointProblem(f"{folder}: {fault}", hint=hint)
+    return tuple(folder / name for name in found)
 
 
-def _without_weights(folder: Path) -> CheckpointProblem:
-    pickled, other = _names(folder, PICKLED), _names(folder, ("*.safetensors",))
-    found = f"; found only {', '.join((*pickled, *other))}" if pickled or other else ""
-    hint = "take the repository's safetensors files: loading pickled ones would run code" if pickled else None
-    return CheckpointProblem(f"{folder}: no {WEIGHTS}{found}", hint=hint)
-
-
-def _indexed(folder: Path) -> Iterator[str]:
+def _indexed(folder: Path, names: Sequence[str]) -> Iterator[str]:
     """File names of the index, when there is one."""
-    if not (folder / INDEX).is_file():
+    if INDEX not in names:
         return
     try:
         where = read_json(folder / INDEX).get("weight_map")
@@ -154,11 +152,7 @@ def _indexed(folder: Path) -> Iterator[str]:
         yield name
 
 
-def _announced(names: Sequence[str]) -> Iterator[str]:
-    """All files of a numbered set that one of them announces."""
-    for number in {match[2] for match in map(NUMBERED.fullmatch, names) if match}:
-        yield from (f"model-{at:05d}-of-{number}.safetensors" for at in range(1, int(number) + 1))
-
-
-def _names(folder: Path, patterns: Sequence[str]) -> list[str]:
-    return sorted(path.name for pattern in patterns for path in folder.glob(pattern) if path.is_file())
+def _names(folder: Path, only: Collection[str] | None) -> tuple[str, ...]:
+    """Plain files of the folder, as far as they count."""
+    there = sorted(path.name for path in folder.iterdir() if path.is_file())
+    return tuple(name for name in there if only is None or name in only)

@@ -1,7 +1,7 @@
 """One request for the bytes of a file: redirects, headers, and no credentials for hosts they were not given for."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urljoin, urlsplit
 
@@ -9,6 +9,7 @@ import requests
 
 from ci.errors import DownloadFailed, ModelNotOffered
 from ci.files import CHUNK
+from ci.models.head import fault_of_head
 from ci.models.sources.answer import Answer, Origin, validator
 from ci.redact import without_credentials
 
@@ -39,12 +40,14 @@ class Wanted:
         size: bytes it must have, where that is pinned.
         sha256: digest it must have, where that is pinned: then bytes may follow bytes of a server that names neither.
         token: goes to the host of `address` and to no other.
+        fault_of_head: what the first bytes say it is, when it is not what it should be; a GGUF file, if nobody says.
     """
 
     address: str
     size: int | None = None
     sha256: str | None = None
     token: str | None = None
+    fault_of_head: Callable[[bytes], str | None] = fault_of_head
 
     @property
     def shown(self) -> str:

@@ -30,11 +30,15 @@ MISSING = 404
 
 @dataclass(frozen=True, kw_only=True)
 class HubFile:
-    """A file of a repository: size in bytes and SHA-256 as far as the hub states them."""
+    """A file of a repository: size in bytes, SHA-256 and git's own id, as far as the hub states them.
+
+    It states the SHA-256 of large files only: those that are not kept in git.
+    """
 
     name: str
     size: int | None
     sha256: str | None
+    blob: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +102,7 @@ def _found(info: ModelInfo, shown: str) -> Found:
     if not info.sha:
         raise DownloadFailed(f"{shown}: the answer names no commit")
     files = tuple(
-        HubFile(name=each.rfilename, size=each.size, sha256=each.lfs.sha256 if each.lfs else None)
+        HubFile(name=each.rfilename, size=each.size, sha256=each.lfs.sha256 if each.lfs else None, blob=each.blob_id)
         for each in info.siblings or ()
     )
     licence = getattr(info.card_data, "license", None)

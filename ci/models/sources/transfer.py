@@ -14,7 +14,7 @@ from pathlib import Path
 from ci.config import parse
 from ci.errors import ConfigProblem, DigestMismatch, DownloadFailed, Interrupted, NotAModel
 from ci.files import no_space_as_error, read_json, require_free_space, write_json
-from ci.models.head import GGUF_MAGIC, HEAD, fault_of_head
+from ci.models.head import GGUF_MAGIC, HEAD
 from ci.models.shelf import Report
 from ci.models.sources.answer import Origin, Take, take
 from ci.models.sources.asking import Broken, Reply, Wanted, asked, refuse
@@ -73,7 +73,7 @@ def transfer(wanted: Wanted, partial: Partial, report: Report, stop: threading.E
     Raises:
         DownloadFailed: no answer, or only broken ones; what came is kept.
         ModelNotOffered: the address leads to nothing.
-        NotAModel: it leads to something else than a GGUF file; nothing of it is kept.
+        NotAModel: it leads to something else than the file; nothing of it is kept.
         DigestMismatch: it leads to a file of another size or digest than the pinned one; nothing of it is kept.
         DiskFull: no room; what came is kept.
         Interrupted: `stop` was set; what came is kept.
@@ -132,7 +132,7 @@ def _begun(reply: Reply, wanted: Wanted, partial: Partial) -> Reply:
     now = reply.origin
     if GGUF_MAGIC.startswith(head) and now.size is not None and len(head) < now.size:
         raise Broken(f"ended after {len(head)} of {now.size} bytes")
-    fault = fault_of_head(head)
+    fault = wanted.fault_of_head(head)
     if fault:
         raise NotAModel(f"{wanted.shown}: {fault}")
     size = _promised(wanted, now)

@@ -47,7 +47,18 @@ def test_a_generated_model_is_not_downloaded(tmp_path: Path) -> None:
         ensure_model(home_at(tmp_path), "exact-pair-small")
 
 
-@pytest.mark.parametrize("name", [name for name, known in load_models().items() if not known.pinned])
+@pytest.mark.parametrize("name", [name for name, known in load_models().items() if known.is_checkpoint])
+def test_no_gate_can_use_a_checkpoint(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageProblem, match=f"'{name}' is a checkpoint, not a GGUF model") as caught:
+        ensure_model(home_at(tmp_path), name)
+    pair = load_models()[name].pair
+    assert caught.value.hint == f"invoke convert-draft --draft {pair}-dspark --target {pair}-tokenizer"
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, known in load_models().items() if not known.pinned and not known.is_checkpoint]
+)
 def test_no_gate_can_use_a_model_that_is_not_pinned(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigProblem, match=f"'{name}' in models.toml is not pinned") as caught:
         ensure_model(home_at(tmp_path), name)

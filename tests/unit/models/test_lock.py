@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from ci.errors import ConfigProblem, UsageProblem
 from ci.models.exact_pair import PAIRS
-from ci.models.lock import Role, load_models, model_named, shards_fault, split_names
+from ci.models.lock import Role, load_models, model_named
+from ci.models.shard_names import shards_fault, split_names
 
 GENERATED = f'[model.generated]\npair = "SMALL"\nsha256 = {{ "target.gguf" = "{"0" * 64}" }}\n'
 ENTRY = '[[model]]\nid = "{id}"\nabout = "a"\nrole = "{role}"\nlicence = "MIT"\n'
@@ -60,7 +61,7 @@ def test_what_the_suites_use_is_pinned_and_no_published_model_is_among_it() -> N
 def test_the_published_pairs_are_known_and_nothing_is_made_up_about_their_bytes() -> None:
     models = load_models()
     pairs = {entry.pair for entry in models.values() if entry.pair}
-    assert pairs == {"qwen3.6-35b-a3b", "qwen3-8b", "gemma4-12b"}
+    assert pairs == {"qwen3.6-35b-a3b", "qwen3-8b", "gemma4-12b", "qwen3-4b", "qwen3-14b"}
     assert all(not entry.shards and not entry.pinned for entry in models.values() if entry.pair)
 
 
@@ -121,6 +122,55 @@ def test_a_pair_is_one_target_and_its_drafts(tmp_path: Path, roles: tuple[str, .
     text = "".join(entry(f"m{at}", role, pair="p") + hub() for at, role in enumerate(roles))
     with pytest.raises(ConfigProblem, match=rf"pair 'p' needs one target and a draft \({words}\)"):
         load_models(written(tmp_path, text))
+
+
+def checkpoint(name: str, role: str, files: tuple[str, ...] = (), *, pair: str = "", source: str = "") -> str:
+    own = entry(name, role, pair) + 'form = "checkpoint"\n'
+    return own + (source or hub("a" * 40 if files else "")) + "".join(shard(file) for file in files)
+
+
+def test_checkpoints_are_a_draft_with_weights_and_a_target_without(tmp_path: Path) -> None:
+    draft = checkpoint("d", "draft", ("config.json", "model.safetensors"), pair="p")
+    target = checkpoint("t", "target", ("config.json", "vocab.json", "merges.txt"), pair="p")
+    models = load_models(written(tmp_path, draft + target))
+    assert [(one.pinned, one.is_checkpoint, one.has_weights) for one in models.values()] == [
+        (True, True, True),
+        (True, True, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (checkpoint("a", "draft", ("config.json", "model.safetensors", "modeling.py")), "none but config, tokenizer"),
+        (checkpoint("a", "draft", ("config.json", "model.safetensors", "model.bin")), "none but config, tokenizer"),
+        (checkpoint("a", "draft", ("config.json", "x/model.safetensors")), "none but config, tokenizer"),
+        (checkpoint("a", "draft", ("config.json", "config.json", "model.safetensors")), "each once"),
+        (checkpoint("a", "target", ("config.json", "vocab.json", "model.safetensors")), "none but config, tokenizer"),
+        (checkpoint("a", "draft", ("config.json",)), r"a: no model\*\.safetensors"),
+        (checkpoint("a", "draft", ("config.json", "model-00001-of-00002.safetensors")), "1 files of weights"),
+        (checkpoint("a", "target", ("config.json",)), "a: no tokenizer"),
+        (checkpoint("a", "target", ("vocab.json",)), "a: no config.json"),
+        (checkpoint("a", "small"), "a checkpoint is a target or a draft"),
+        (
+            checkpoint("a", "draft", source='[model.url]\naddress = "https://example.org/a"\n'),
+            "from a hub or a folder",
+        ),
+        (checkpoint("a", "draft").replace("[model.hub]", "suites = true\n[model.hub]"), "no model of the suites"),
+        (checkpoint("a", "draft") + 'file = "config.json"\n', "several files, not config.json alone"),
+    ],
+)
+def test_a_checkpoint_is_data_and_whole(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(ConfigProblem, match=words):
+        load_models(written(tmp_path, text))
+
+
+def test_a_pair_may_stand_in_both_forms_and_none_is_of_two(tmp_path: Path) -> None:
+    ours = entry("t", "target", "p") + hub() + entry("d", "draft", "p") + hub()
+    theirs = checkpoint("ct", "target", pair="p") + checkpoint("cd", "draft", pair="p")
+    assert len(load_models(written(tmp_path, ours + theirs))) == 4
+    with pytest.raises(ConfigProblem, match=r"found 0 and 1\) in the form checkpoint"):
+        load_models(written(tmp_path, ours + checkpoint("cd", "draft", pair="p")))
 
 
 def test_a_target_may_have_several_drafts(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from ci.errors import UsageProblem
 from ci.home import Home
 from ci.models.compat.answers import Fit
 from ci.models.compat.matrix import Subject
-from ci.models.lock import FromHub, Local, ModelEntry, Role, Shard
+from ci.models.lock import Form, FromHub, Local, ModelEntry, Role, Shard
 from ci.verbs.compat_subjects import subjects_of
 from tests.helpers.model_headers import draft, target, written
 
@@ -82,3 +82,16 @@ def test_files_of_the_user(home: Home, tmp_path: Path) -> None:
 def test_as_many_drafts_as_models(home: Home) -> None:
     with pytest.raises(UsageProblem, match="1 drafts for 2 models"):
         list(subjects_of(home, {}, ("a.gguf", "b.gguf"), ("d.gguf",)))
+
+
+def test_a_checkpoint_has_to_be_converted_first_and_stands_in_no_matrix(home: Home, tmp_path: Path) -> None:
+    changed = {"form": Form.CHECKPOINT, "local": None, "hub": FromHub(repo="owner/model")}
+    theirs = [entry(f"c{role}", role, None).model_copy(update=changed) for role in (Role.TARGET, Role.DRAFT)]
+    ours = entry("t", Role.TARGET, written(tmp_path / "a.gguf", target()))
+    subject = only(home, *theirs, ours)
+    assert (subject.name, subject.draft, subject.absent) == ("t", None, ())
+    for asked, drafts in (("ctarget", ()), ("t", ("cdraft",))):
+        first = only(home, *theirs, ours, models=(asked,), drafts=drafts).absent[0]
+        assert first.fit is Fit.UNKNOWN
+        assert first.reason.endswith("is a checkpoint, which has to be converted first")
+        assert first.hint == "invoke convert-draft --draft cdraft --target ctarget"

@@ -28,7 +28,10 @@ def test_a_fleets_models_with_and_without(tmp_path: Path, capsys: pytest.Capture
 
 def test_without_a_fleet_the_example_serves_every_target(capsys: pytest.CaptureFixture[str]) -> None:
     assert speculators(Console()) == 0
-    assert "without a DSpark speculator: smollm2-135m-q4_1" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "without a DSpark speculator: smollm2-135m-q4_1" in said
+    assert "qwen3-8b " in said
+    assert "qwen3-4b-tokenizer" not in said  # a checkpoint serves nothing
 
 
 def test_a_fleet_without_models_has_none_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
