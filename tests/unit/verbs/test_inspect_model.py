@@ -102,6 +102,12 @@ def test_an_id_is_fetched(
     assert "dflash" in capsys.readouterr().out
 
 
+def test_a_checkpoint_has_to_be_converted_first(home: Home) -> None:
+    with pytest.raises(UsageProblem, match="has to be converted first") as caught:
+        inspect_model(home, Console(), model="qwen3-4b-dspark")
+    assert caught.value.hint == "invoke convert-draft --draft qwen3-4b-dspark --target qwen3-4b-tokenizer"
+
+
 def test_an_unreadable_file_prints_nothing(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ModelUnreadable, match="no such file"):
         inspect_model(home, Console(), str(tmp_path / "m.gguf"))
