@@ -579,7 +579,7 @@ def inspect_model(c: Invocation, file: str = "", model: str = "", json: bool = F
         "slots": "users at a time",
         "drafted": "drafted tokens a round; default: what the model card says",
         "build": "upstream build to judge by, such as b11434; default: the base of the series",
-        "measured": "METRIC=NUMBER to stand beside the published figure of the one --model, such as decode=480",
+        "measured": "METRIC=NUMBER beside the published figure of the one --model: decode=480, acceptance=68 (in %)",
         "json": JSON,
     },
 )
@@ -600,7 +600,8 @@ def compat(
     """Which model and draft run together, on which card? OK, REFUSED or CANNOT TELL, with reasons and command lines.
 
     Judged by tensors and metadata, never by file names; nothing is downloaded. With --model and --card the exit code
-    is the answer: 0 OK, 4 REFUSED, 5 CANNOT TELL; a matrix of everything always exits with 0.
+    is the answer: 0 OK, 4 REFUSED, 5 CANNOT TELL; a matrix of everything always exits with 0. Answer and exit code
+    are about llama.cpp, the model and the card; whether an archive of ours is for the card is a table of its own.
     """
     asked = matching.Request(
         models=model,

@@ -21,6 +21,8 @@ UNITS: dict[Metric, str] = {
 }
 """By metric; of every one but `kld` more is better."""
 
+PERCENT = 100
+
 
 class Band(Model):
     """A published figure: a value or a range, what it holds for, and who said it."""
@@ -91,7 +93,7 @@ def parse_measured(text: str) -> tuple[Metric, float]:
     """Read `decode=480.5`.
 
     Raises:
-        UsageProblem: no such metric, or no number.
+        UsageProblem: no such metric, no number, or a part of one where percent are meant.
     """
     name, _, number = text.partition("=")
     metric = next((known for known in METRICS if known == name.strip()), None)
@@ -103,5 +105,11 @@ def parse_measured(text: str) -> tuple[Metric, float]:
         raise UsageProblem(
             f"--measured {text!r} is not METRIC=NUMBER with a metric of {', '.join(METRICS)}",
             hint="invoke compat --model qwen3-8b --measured speedup=1.7",
+        )
+    if UNITS[metric] == "%" and not 1 < value <= PERCENT:
+        meant = f"{metric}={value * PERCENT:g}" if value <= 1 else f"{metric}=68"
+        raise UsageProblem(
+            f"--measured {text!r}: {metric} is in percent (expected more than 1, at most {PERCENT})",
+            hint=f"invoke compat --model ID --measured {meant}",
         )
     return metric, value

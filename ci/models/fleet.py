@@ -17,7 +17,7 @@ class Card(Model):
     """One kind of card; what nobody said is None or empty, and nothing that needs it is ever OK."""
 
     name: str = Field(pattern=r"^[^\p{C}\s]([^\p{C}]*[^\p{C}\s])?$", max_length=80)
-    memory_mib: int = Field(gt=0, le=MOST_MIB)
+    memory_mib: int = Field(gt=0, le=MOST_MIB, strict=True)
     capability: str | None = Field(default=None, pattern=r"^[0-9]{1,2}\.[0-9]$")
     driver: str = Field(default="", pattern=r"^([0-9]{3,4}(\.[0-9]+)*)?$")
     serves: tuple[str, ...] | None = None
@@ -29,7 +29,7 @@ class Card(Model):
 
 
 class _File(Model):
-    card: tuple[Card, ...] = Field(min_length=1)
+    card: tuple[Card, ...]  # that there is one is checked later: a faulty card would count as none
 
 
 def load_fleet(path: Path = FLEET_FILE) -> tuple[Card, ...]:
@@ -39,6 +39,10 @@ def load_fleet(path: Path = FLEET_FILE) -> tuple[Card, ...]:
         ConfigProblem: not a valid file, or a name twice, letters in either case; lists all faults.
     """
     cards = load_toml(_File, path, hint=f"copy {FLEET_FILE} and edit it").card
+    if not cards:
+        raise ConfigProblem(
+            f"{path}: no card (expected at least one [[card]])", hint=f"copy {FLEET_FILE} and edit it"
+        )
     twice = [name for name, count in Counter(card.name.lower() for card in cards).items() if count > 1]
     if twice:
         raise ConfigProblem(f"{path}: card {', '.join(map(repr, twice))} stands more than once", hint=f"edit {path}")

@@ -1,6 +1,7 @@
 """compat: which models run on which cards, with the reasons and the command lines."""
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from ci.upstream.tags import BuildTag
 from ci.verbs.compat_subjects import subjects_of
 
 EXIT_OF = {Fit.OK: EXIT_OK, Fit.REFUSED: EXIT_FAIL, Fit.UNKNOWN: EXIT_UNPROVEN}
-TOLD = ("roles", "speculation type", "drafted tokens", "vocabulary size", "memory")
+TOLD = ("roles", "speculation type", "drafted tokens", "vocabulary size", "cache type", "memory")
 """Rules whose OK says something; the others are in --json."""
 
 MOST_SLOTS = 256  # more than that llama-server does not start
@@ -72,7 +73,8 @@ def compat(home: Home, console: Console, request: Request) -> int:
     """Print cards, matrix, reasons, command lines and published figures.
 
     Returns:
-        0; where models and cards were both named, the answer for all of them: 4 for REFUSED, 5 for CANNOT TELL.
+        0; where models and cards were both named, the answer for all of them: 4 for REFUSED, 5 for CANNOT TELL. It is
+        about llama.cpp, model and card; whether an archive of ours is for a card stands in the table of the cards.
 
     Raises:
         UsageProblem: no such card, model, cache type; numbers that cannot be; figures without one model.
@@ -86,7 +88,7 @@ def compat(home: Home, console: Console, request: Request) -> int:
     archives = [archive_answer(card.computes, card.driver, _targets()) for card in cards]
     rows = list(_rows(home, console, request, cards, use, build))
     tell_cards(console, cards, archives)
-    tell_matrix(console, rows, cards, use, build)
+    tell_matrix(console, rows, list(zip(cards, archives, strict=True)), title=_title(use, build))
     for row in rows:
         tell_row(console, row, use)
     tell_bands(console, rows, beside)
@@ -107,8 +109,10 @@ def use_of(request: Request) -> Use:
         raise UsageProblem(f"--kv {request.kv!r} is no cache type{guess}", hint=f"types: {', '.join(KV_TYPES)}")
     limits = {"ctx": (SMALLEST_CTX, 1 << 24), "slots": (1, MOST_SLOTS), "drafted": (0, 64)}
     for name, (low, high) in limits.items():
-        if not low <= getattr(request, name) <= high:
-            raise UsageProblem(f"--{name} {getattr(request, name)} is not from {low} to {high}", hint="invoke compat")
+        asked = getattr(request, name)
+        if not low <= asked <= high:
+            nearest = f"invoke compat --{name} {min(max(asked, low), high)}"
+            raise UsageProblem(f"--{name} {asked} is not from {low} to {high}", hint=nearest)
     return Use(ctx=request.ctx, kv=request.kv, slots=request.slots, k=request.drafted or None)
 
 
@@ -124,7 +128,12 @@ def _targets() -> list[Target]:
 def _measured(request: Request) -> dict[str, float]:
     if request.measured and len(request.models) != 1:
         raise UsageProblem("--measured stands beside the figures of one model", hint="add --model ID")
-    return dict(parse_measured(text) for text in request.measured)
+    figures = [parse_measured(text) for text in request.measured]
+    twice = [name for name, count in Counter(name for name, _ in figures).items() if count > 1]
+    if twice:
+        hint = f"invoke compat --model {request.models[0]} --measured {request.measured[0]}"
+        raise UsageProblem(f"--measured {twice[0]} is given more than once (expected one figure)", hint=hint)
+    return dict(figures)
 
 
 def _rows(
@@ -164,14 +173,26 @@ def tell_cards(console: Console, cards: Sequence[Card], archives: Sequence[Answe
     console.table(("card", "compute", "memory", "driver", "our build", "which"), rows, title="cards")
 
 
-def tell_matrix(console: Console, rows: Sequence[Row], cards: Sequence[Card], use: Use, build: int) -> None:
-    """One row a model, one column a card."""
-    table = [(row.subject.name, *(_cell_words(cell) for cell in row.cells)) for row in rows]
-    title = f"models on cards: b{build}, {use.ctx} tokens a slot, {use.kv} cache, {use.slots} slot(s)"
-    console.table(("model", *(card.name for card in cards)), table, title=title)
+def tell_matrix(console: Console, rows: Sequence[Row], cards: Sequence[tuple[Card, Answer]], title: str) -> None:
+    """One row a model, one column a card; `cards` with the answer about an archive of ours."""
+    table = [
+        (row.subject.name, *(cell_words(cell, archive) for cell, (_, archive) in zip(row.cells, cards, strict=True)))
+        for row in rows
+    ]
+    console.table(("model", *(card.name for card, _ in cards)), table, title=title)
 
 
-def _cell_words(cell: Cell) -> str:
+def _title(use: Use, build: int) -> str:
+    return f"models on cards: b{build}, {use.ctx} tokens a slot, {use.kv} cache, {use.slots} slot(s)"
+
+
+def cell_words(cell: Cell, archive: Answer) -> str:
+    """The cell's answer; where it is OK and no archive of ours is for the card, that too."""
+    ours = ", no build of ours" if cell.fit is Fit.OK and archive.fit is Fit.REFUSED else ""
+    return f"{_fit_words(cell)}{ours}"
+
+
+def _fit_words(cell: Cell) -> str:
     """The answer; for OK where the layers go, otherwise the rule that decides."""
     if cell.fit is not Fit.OK or cell.placement is None:
         return f"{cell.fit.value}: {next(answer.rule for answer in cell.answers if answer.fit is cell.fit)}"

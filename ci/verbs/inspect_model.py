@@ -142,7 +142,7 @@ def to_json(model: ModelHeader, facts: ModelFacts) -> dict[str, JsonValue]:
         "version": model.shards[0].version,
         "byte_order": model.shards[0].byte_order,
         "metadata": {
-            plain(key, LONG): shown(value) if isinstance(value, str | ArrayValue) else _finite(value)
+            plain(key, len(key)): shown(value) if isinstance(value, str | ArrayValue) else _finite(value)
             for key, value in model.metadata.items()
         },
         "tensors": [

@@ -45,7 +45,7 @@ def vocabulary(tokens: Sequence[str] = WORDS) -> dict[str, Value | None]:
 
 
 def target(arch: str = "qwen3", tensors: Sequence[Tensor] | None = None, /, **changed: Value | None) -> ModelHeader:
-    """Two layers of width 64, two heads of 32, 32 tokens; `changed` by key, see `_keys`."""
+    """Two layers of width 64, two heads of 64, 32 tokens; `changed` by key, see `_keys`."""
     told: dict[str, Value | None] = {
         "general.architecture": arch,
         f"{arch}.block_count": 2,
@@ -53,13 +53,19 @@ def target(arch: str = "qwen3", tensors: Sequence[Tensor] | None = None, /, **ch
         f"{arch}.feed_forward_length": 128,
         f"{arch}.attention.head_count": 2,
         f"{arch}.attention.head_count_kv": 1,
-        f"{arch}.attention.key_length": 32,
-        f"{arch}.attention.value_length": 32,
+        f"{arch}.attention.key_length": 64,
+        f"{arch}.attention.value_length": 64,
         f"{arch}.context_length": 4096,
         **vocabulary(),
         **_keys(arch, changed),
     }
     return model(told, target_tensors() if tensors is None else tensors, name="target.gguf")
+
+
+def simple(arch: str = "qwen3", /, **changed: Value | None) -> ModelHeader:
+    """A draft without a block: such a model as `target`, in a file of its own."""
+    made = target(arch, None, **changed)
+    return model(made.metadata, made.tensors, name="simple.gguf")
 
 
 def target_tensors() -> tuple[Tensor, ...]:
@@ -80,8 +86,8 @@ def draft(tensors: Sequence[Tensor] | None = None, /, **changed: Value | None) -
         "dflash.feed_forward_length": 128,
         "dflash.attention.head_count": 2,
         "dflash.attention.head_count_kv": 2,
-        "dflash.attention.key_length": 32,
-        "dflash.attention.value_length": 32,
+        "dflash.attention.key_length": 64,
+        "dflash.attention.value_length": 64,
         "dflash.block_size": 8,
         "dflash.target_layers": array([1]),
         **vocabulary(),

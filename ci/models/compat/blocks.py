@@ -1,8 +1,8 @@
 """What a block draft (DFlash, DSpark) must say about itself and its target, and how many tokens it proposes.
 
 Rules as src/models/dflash.cpp, src/llama-context.cpp and common/speculative.cpp of b11434 have them: missing target
-layers stop the load, a missing block size stops it too where there is a Markov head, a missing mask token or a layer
-that the target does not hand out stops the server at its first request.
+layers stop the load, as does a Markov head without a block size or whose matrices are missing or of other shapes; a
+missing mask token or a layer that the target does not hand out stops the server at its first request.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,6 +26,7 @@ HAND_OUT_LAST = frozenset(("deepseek4", "mimo2", "nemotron_h", "nemotron_h_moe")
 """Those that also hand out what the last layer gives, under the number of layers."""
 
 LAYERS, BLOCK, MASK, FUSION = "target layers", "block size", "mask token", "feature matrix"
+MARKOV = "Markov head"
 
 
 def block_answers(target: ModelHeader, draft: ModelHeader, *, markov: bool) -> Iterator[Answer]:
@@ -38,6 +39,8 @@ def block_answers(target: ModelHeader, draft: ModelHeader, *, markov: bool) -> I
     """
     yield _block(draft, markov=markov)
     yield _mask(draft)
+    if markov:
+        yield _markov(draft)
     layers = draft.array("dflash.target_layers")
     if not layers:
         yield Answer(
@@ -85,6 +88,37 @@ def _mask(draft: ModelHeader) -> Answer:
         reason = "the mask token is none of the vocabulary"
         return Answer(rule=MASK, fit=Fit.REFUSED, reason=reason, found=str(mask), expected=f"below {len(tokens)}")
     return Answer(rule=MASK, fit=Fit.OK, reason=f"token {mask}")
+
+
+def _markov(draft: ModelHeader) -> Answer:
+    """Both matrices have a row for each token and columns of one rank; the second, rows of the draft's own tokens."""
+    first, second = (_shape(draft, f"markov_{name}.weight") for name in ("w1", "w2"))
+    rank, tokens = (first or (1,))[0], len(draft.array("tokenizer.ggml.tokens") or ())
+    own = _shape(draft, "d2t")
+    rows = tokens or (first or (1, 1))[1]
+    expected = ((rank, rows, 1, 1), (rank, own[0] if own else rows, 1, 1))
+    if (first, second) == expected:
+        return Answer(rule=MARKOV, fit=Fit.OK, reason=f"rank {rank}, {rows} tokens")
+    return Answer(
+        rule=MARKOV,
+        fit=Fit.REFUSED,
+        reason="markov_w1 and markov_w2 are not a rank by the tokens: llama-server does not load it",
+        found=" and ".join(map(_dimensions, (first, second))),
+        expected=" and ".join(map(_dimensions, expected)),
+    )
+
+
+def _shape(model: ModelHeader, name: str) -> tuple[int, ...] | None:
+    """Four dimensions, as llama.cpp compares them; None where the tensor is not there."""
+    found = model.tensor(name)
+    return (*found.shape, 1, 1, 1, 1)[:4] if found else None
+
+
+def _dimensions(shape: tuple[int, ...] | None) -> str:
+    """Such as `256 x 151936`; at least two numbers, and more where they are not one."""
+    if shape is None:
+        return "none"
+    return " x ".join(str(size) for at, size in enumerate(shape) if at < 2 or shape[at:] != (1,) * (4 - at))
 
 
 def _layers(target: ModelHeader, layers: Sequence[Scalar]) -> Answer:

@@ -56,12 +56,15 @@ def cache_bytes(model: ModelHeader, use: Use, kind: TensorType, *, drafted: int 
     recurrent = _recurrent(model, depth)
     if recurrent is None:
         return f"no formula here for the recurrent layers of {plain(model.arch)}"
-    rows = use.slots * (1 + (drafted if model.arch in ROLLS_BACK else 0))
-    sizes = tuple(
-        FLOAT * _state(model) * rows if recurrent[at] else _attention(model, at, use, kind) * use.slots
-        for at in range(depth)
-    )
+    state = states_bytes(model, use, drafted)
+    sizes = tuple(state if recurrent[at] else _attention(model, at, use, kind) * use.slots for at in range(depth))
     return "the file's widths or heads are negative" if min(sizes) < 0 else sizes
+
+
+def states_bytes(model: ModelHeader, use: Use, drafted: int) -> int:
+    """Bytes that a recurrent layer keeps, all slots together; 0 where a model has none."""
+    rows = use.slots * (1 + (drafted if model.arch in ROLLS_BACK else 0))
+    return FLOAT * _state(model) * rows
 
 
 def cut_head(model: ModelHeader, kind: TensorType) -> int | None:
@@ -73,19 +76,37 @@ def cut_head(model: ModelHeader, kind: TensorType) -> int | None:
     return next((width for width in sorted(widths) if width % kind.block), None)
 
 
+def head_shapes(model: ModelHeader) -> frozenset[tuple[int, int, int]]:
+    """Width of a head's keys, of its values, and heads that share one of them; every combination among the layers."""
+    depth = min(model.integer("{arch}.block_count") or 0, MAX_LAYERS)
+    layers = ((at, _of_layer(model, "{arch}.attention.head_count", at), _kv_heads(model, at)) for at in range(depth))
+    return frozenset(
+        (*_widths(model, at), heads // shared) for at, heads, shared in layers if heads > 0 and shared > 0
+    )
+
+
 def _attention(model: ModelHeader, layer: int, use: Use, kind: TensorType) -> int:
     """Bytes of one layer's keys and values for one slot."""
     depth = model.integer("{arch}.block_count") or 0
     if layer >= depth - (model.integer("{arch}.attention.shared_kv_layers") or 0):
         return 0  # reads another layer's
-    said = model.get("{arch}.attention.head_count_kv") is not None
-    heads = _of_layer(model, "{arch}.attention.head_count_kv" if said else "{arch}.attention.head_count", layer)
-    windowed = slides(model, layer)
+    heads, windowed = _kv_heads(model, layer), slides(model, layer)
     cells = padded(use.ctx)
     if windowed:
         cells = padded(min(cells, (model.integer("{arch}.attention.sliding_window") or 0) + use.ubatch))
     widths = (_head_width(model, name, windowed=windowed) for name in ("key", "value"))
     return sum(kind.size_of(heads * width) * cells for width in widths)
+
+
+def _widths(model: ModelHeader, layer: int) -> tuple[int, int]:
+    """Of a head's keys and of its values."""
+    windowed = slides(model, layer)
+    return _head_width(model, "key", windowed=windowed), _head_width(model, "value", windowed=windowed)
+
+
+def _kv_heads(model: ModelHeader, layer: int) -> int:
+    said = model.get("{arch}.attention.head_count_kv") is not None
+    return _of_layer(model, "{arch}.attention.head_count_kv" if said else "{arch}.attention.head_count", layer)
 
 
 def _head_width(model: ModelHeader, name: str, *, windowed: bool) -> int:

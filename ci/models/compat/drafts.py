@@ -52,6 +52,10 @@ def _swapped(target: ModelHeader, draft: ModelHeader) -> Answer | None:
         return Answer(
             rule=ROLES, fit=Fit.REFUSED, reason=reason, found=plain(draft.arch), expected=plain(target.arch)
         )
+    if target.path.resolve() == draft.path.resolve():
+        reason = "the model is its own draft, which gains nothing: name another file with --draft, or none"
+        names = [plain(model.path.name) for model in (draft, target)]
+        return Answer(rule=ROLES, fit=Fit.REFUSED, reason=reason, found=names[0], expected=f"another than {names[1]}")
     sizes = [model.file_size for model in (draft, target)]
     if draft.arch not in DRAFT_ARCHS and _scale(draft) > _scale(target):
         reason = "target and draft are swapped: a simple draft is larger than its target"

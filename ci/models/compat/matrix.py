@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ci.builds.arch import Capability
 from ci.models.compat.answers import Answer, Fit, combined
 from ci.models.compat.architectures import architecture_answers
+from ci.models.compat.attention import TYPE_RULE, attention_answers
 from ci.models.compat.blocks import longest_draft
 from ci.models.compat.builds import speculation_answer
 from ci.models.compat.cache import cut_head
@@ -20,7 +21,8 @@ from ci.models.header.types import TENSOR_TYPES
 from ci.models.header.values import ModelHeader
 from ci.outcome import JsonValue
 
-MEMORY, CACHE = "memory", "cache type"
+MEMORY = "memory"
+DRAFT_KV = "f16"  # what llama-server keeps a draft's keys and values in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,13 +115,18 @@ def common_answers(subject: Subject, use: Use, build: int) -> tuple[Answer, ...]
     files = [answer for model in models for answer in (*file_answers(model), *architecture_answers(model))]
     pair = draft_answers(subject.target, subject.draft) if subject.draft else ()
     spoken = (speculation_answer(kind, build), k_answer(use, kind, _longest(subject))) if kind else ()
-    return (*subject.absent, *files, *pair, *spoken, *cache)
+    return (*subject.absent, *files, *pair, *spoken, *cache, *_attention(subject.target, subject.draft, use))
+
+
+def _attention(target: ModelHeader, draft: ModelHeader | None, use: Use) -> tuple[Answer, ...]:
+    both = (*attention_answers(target, use.kv), *(attention_answers(draft, DRAFT_KV) if draft else ()))
+    return tuple(dict.fromkeys(both))
 
 
 def _cut_answer(kv: str, width: int) -> Answer:
     block = TENSOR_TYPES[KV_TYPES[kv]].block
     reason = f"a head is no whole number of {kv} blocks: llama-server stops while loading; --kv f16 has no blocks"
-    return Answer(rule=CACHE, fit=Fit.REFUSED, reason=reason, found=str(width), expected=f"a multiple of {block}")
+    return Answer(rule=TYPE_RULE, fit=Fit.REFUSED, reason=reason, found=str(width), expected=f"a multiple of {block}")
 
 
 def judge(subject: Subject, onto: Place, use: Use, common: Iterable[Answer]) -> Cell:
@@ -202,7 +209,7 @@ def _parts(subject: Subject, target: ModelHeader, use: Use) -> tuple[Part, ...] 
         return f"the target: {first}"
     if subject.draft is None:  # layers of its own draft in a second context with buffers of its own
         return (dataclasses.replace(first, compute=2 * first.compute) if kind else first,)
-    second = part_of(subject.draft, use, kv="f16", drafted=0, spec_type=kind, outputs=outputs)
+    second = part_of(subject.draft, use, kv=DRAFT_KV, drafted=0, spec_type=kind, outputs=outputs)
     return f"the draft: {second}" if isinstance(second, str) else (first, second)
 
 

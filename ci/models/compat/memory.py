@@ -1,13 +1,14 @@
 """Whether a model and its draft fit on a card, and with how many layers or experts on the host.
 
 Sums: weights by place, caches per layer, compute buffers, a reserve. Weights and caches are exact; the formula of the
-compute buffers is ours, fitted to what llama-server b11434 reports (never under, see `compute_bytes`).
+compute buffers is ours, fitted to what llama-server b11434 reports (never under, see `compute_bytes`); beside it are
+a recurrent layer's states, which a graph holds a second time, and keys and values turned into another type.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ci.models.compat.cache import cache_bytes, padded
+from ci.models.compat.cache import cache_bytes, padded, states_bytes
 from ci.models.compat.drafts import BLOCK_TYPES
 from ci.models.compat.use import KV_TYPES, Use
 from ci.models.compat.weights import MAX_LAYERS, Weights, weights_of
@@ -88,17 +89,33 @@ def part_of(
     cache = cache_bytes(model, use, TENSOR_TYPES[KV_TYPES[kv]], drafted=drafted)
     if isinstance(cache, str):
         return cache
-    rows = 2 * use.ubatch if spec_type in BLOCK_TYPES else outputs
-    return Part(weights=weights, cache=cache, compute=compute_bytes(model, use, rows))
+    rows = _block_rows(model, use, spec_type) if spec_type in BLOCK_TYPES else outputs
+    compute = compute_bytes(model, use, rows) + max(states_bytes(model, use, drafted), 0) + _turned(model, use, kv)
+    return Part(weights=weights, cache=cache, compute=compute)
+
+
+def _block_rows(draft: ModelHeader, use: Use, spec_type: str) -> int:
+    """Rows of logits in a block draft's buffer: two a token of a batch; with Markov logits four a token, one a block.
+
+    The Markov head is there only where a batch holds blocks of all slots (build_dspark_markov_head of b11434).
+    """
+    block = draft.integer("dflash.block_size") or 0
+    chained = min(use.ubatch, use.slots * block) if spec_type == "draft-dspark" else 0
+    return max(2 * use.ubatch, 4 * chained + use.slots)
+
+
+def _turned(model: ModelHeader, use: Use, kv: str) -> int:
+    """One layer's keys and values in half precision, which a card turns those of other types into."""
+    turned = cache_bytes(model, use, TENSOR_TYPES[KV_TYPES["f16"]]) if kv != "f16" else ()
+    return 0 if isinstance(turned, str) else max(turned, default=0)
 
 
 def compute_bytes(model: ModelHeader, use: Use, rows: int) -> int:
     """An upper estimate of a compute buffer, bytes.
 
     The attention mask in half precision (context x batch), `rows` rows of logits, and about three feed-forward and
-    seven hidden activations of a batch in single precision. A block draft gives logits, and Markov logits, for every
-    token of a batch: rows = 2 x batch. Fitted on the processor's back end; a card's may differ by some MiB, for which
-    the reserve stands.
+    seven hidden activations of a batch in single precision. Fitted on the processor's back end, with 1 to 256 slots;
+    a card's may differ by some MiB, for which the reserve stands.
     """
     mask = HALF * padded(use.ctx) * use.ubatch
     activations = FLOAT * use.ubatch * (3 * _feed_forward(model) + 7 * _width(model))

@@ -70,3 +70,10 @@ def test_figures_of_the_command_line() -> None:
 def test_no_figure(text: str) -> None:
     with pytest.raises(UsageProblem, match="METRIC=NUMBER"):
         parse_measured(text)
+
+
+@pytest.mark.parametrize("value", ["0.9", "1", "101"])
+def test_percent_are_no_part_of_one(value: str) -> None:
+    assert parse_measured("acceptance=90") == ("acceptance", 90)
+    with pytest.raises(UsageProblem, match=r"acceptance is in percent \(expected more than 1, at most 100\)"):
+        parse_measured(f"acceptance={value}")

@@ -47,6 +47,9 @@ def test_what_nobody_says_is_unknown(tmp_path: Path) -> None:
         ONE + 'capability = "sm_75"\n',
         ONE + 'driver = "latest"\n',
         ONE + "memory_gib = 11\n",
+        ONE.replace("1024", "true"),
+        ONE.replace("1024", '"1024"'),
+        "card = []\n",
     ],
 )
 def test_a_fleet_that_cannot_be_is_refused(tmp_path: Path, text: str) -> None:
@@ -76,3 +79,8 @@ def test_cards_by_name() -> None:
     assert [card.name for card in cards_named(cards, ("rtx 4090",))] == ["RTX 4090"]
     with pytest.raises(UsageProblem, match="did you mean 'RTX 4090'"):
         cards_named(cards, ("RTX 4080",))
+
+
+def test_a_fault_inside_a_card_is_listed_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigProblem, match=r"1 fault\(s\)\n    card\.0\.memory_mib: [^\n]*\n  next: "):
+        load_fleet(fleet(tmp_path, ONE.replace("1024", "0")))

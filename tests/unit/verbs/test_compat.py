@@ -8,8 +8,11 @@ import pytest
 from ci.console import Console
 from ci.errors import UsageProblem
 from ci.home import Home
+from ci.models.compat.answers import Answer, Fit
+from ci.models.compat.matrix import Cell
+from ci.models.compat.memory import Placement
 from ci.models.fleet import Card
-from ci.verbs.compat import Request, compat, served, use_of
+from ci.verbs.compat import Request, cell_words, compat, served, use_of
 
 HERE = Path(__file__).parents[3]
 
@@ -35,12 +38,24 @@ def test_numbers_that_cannot_be(request_: Request, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("request_", "hint"),
+    [(Request(ctx=100), "--ctx 512"), (Request(slots=999), "--slots 256"), (Request(drafted=-1), "--drafted 0")],
+)
+def test_a_limit_names_the_nearest_number_that_can_be(request_: Request, hint: str) -> None:
+    with pytest.raises(UsageProblem) as refused:
+        use_of(request_)
+    assert refused.value.hint == f"invoke compat {hint}"
+
+
+@pytest.mark.parametrize(
     ("request_", "words"),
     [
         (Request(models=["qwen3-8c"]), "did you mean 'qwen3-8b'"),
         (Request(cards=["RTX 4080"]), "did you mean 'RTX 4090'"),
         (Request(drafts=["d.gguf"]), "1 drafts for 0 models"),
         (Request(measured=["decode=1"]), "one model"),
+        (Request(models=["m"], measured=["decode=1", "decode=2"]), "decode is given more than once"),
+        (Request(models=["m"], measured=["acceptance=0.9"]), "acceptance is in percent"),
         (Request(build="11434"), "not an upstream build"),
     ],
 )
@@ -92,3 +107,19 @@ def test_a_fleet_that_serves_nothing_is_shown_nothing(
     fleet.write_text('[[card]]\nname = "a"\nmemory_mib = 1024\nserves = []\n')
     assert compat(home, Console(json_output=True), Request(fleet=str(fleet))) == 0
     assert json.loads(capsys.readouterr().out)["cells"] == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "archive", "words"),
+    [
+        (Fit.OK, Fit.REFUSED, "OK: whole, no build of ours"),
+        (Fit.OK, Fit.OK, "OK: whole"),
+        (Fit.OK, Fit.UNKNOWN, "OK: whole"),
+        (Fit.REFUSED, Fit.REFUSED, "REFUSED: rule"),
+    ],
+)
+def test_a_card_that_no_archive_of_ours_is_for_says_so_in_its_cell(cell: Fit, archive: Fit, words: str) -> None:
+    answers = (Answer(rule="rule", fit=cell, reason="made up"),)
+    placement = Placement(gpu_layers=2, cpu_moe=0, card=1, host=0, layers=2)
+    made = Cell(subject="m", card="c", answers=answers, placement=placement)
+    assert cell_words(made, Answer(rule="build for the card", fit=archive, reason="made up")) == words

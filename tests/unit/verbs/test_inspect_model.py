@@ -112,3 +112,9 @@ def test_an_unreadable_file_prints_nothing(home: Home, tmp_path: Path, capsys: p
     with pytest.raises(ModelUnreadable, match="no such file"):
         inspect_model(home, Console(), str(tmp_path / "m.gguf"))
     assert capsys.readouterr().out == ""
+
+
+def test_long_keys_stay_apart(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keys = ["x" * 300 + end for end in "ab"]
+    path = write_gguf(tmp_path / "m.gguf", {**DRAFT, **dict.fromkeys(keys, 1)}, HEADS)
+    assert set(keys) <= set(json.loads(said(home, capsys, path, json_output=True))["metadata"])

@@ -5,8 +5,8 @@ import pytest
 from ci.models.compat.answers import Answer, Fit, combined
 from ci.models.compat.blocks import longest_draft
 from ci.models.compat.drafts import draft_answers, speculation_type
-from ci.models.header.values import ModelHeader, Value
-from tests.helpers.model_headers import WORDS, array, draft, draft_tensors, target, tensor
+from ci.models.header.values import ModelHeader, Tensor, Value
+from tests.helpers.model_headers import WORDS, array, draft, draft_tensors, simple, target, tensor
 
 MANY = tuple(f"t{at}" for at in range(151_936))
 
@@ -22,6 +22,13 @@ def only(model: ModelHeader, its_draft: ModelHeader) -> Answer:
 
 def changed(words: tuple[str, ...], at: int) -> Value:
     return array([*words[:at], "other", *words[at + 1 :]], "STRING")
+
+
+def markov(first: tuple[int, ...], second: tuple[int, ...] | None, rows: int = 0) -> list[Tensor]:
+    """The draft's tensors with Markov matrices of other shapes, and a vocabulary of its own where `rows` says so."""
+    others = [one for one in draft_tensors() if "markov" not in one.name]
+    more = [tensor("markov_w2.weight", *second)] if second is not None else []
+    return [*others, tensor("markov_w1.weight", *first), *more, *([tensor("d2t", rows)] if rows else [])]
 
 
 def test_the_right_pair_is_accepted() -> None:
@@ -109,9 +116,16 @@ def test_swapped_arguments_are_detected_and_nothing_else_is_said() -> None:
 
 
 def test_a_simple_draft_larger_than_its_target_is_swapped() -> None:
-    small = target(arch__embedding_length=32)
+    small = simple(arch__embedding_length=32)
     assert combined(draft_answers(target(), small)) is Fit.OK
     assert "swapped" in only(small, target()).reason
+
+
+def test_a_model_that_is_its_own_draft_is_refused() -> None:
+    own = only(target(), target())
+    assert (own.rule, own.fit) == ("roles", Fit.REFUSED)
+    assert "the model is its own draft" in own.reason
+    assert combined(draft_answers(target(), simple())) is Fit.OK
 
 
 def test_two_drafts_are_no_pair() -> None:
@@ -119,9 +133,9 @@ def test_two_drafts_are_no_pair() -> None:
 
 
 def test_a_simple_draft_may_have_any_width_but_must_add_the_same_tokens() -> None:
-    small = target(arch__embedding_length=32)
+    small = simple(arch__embedding_length=32)
     assert speculation_type(target(), small) == "draft-simple"
-    assert only(target(ggml__add_bos_token=True), target(ggml__add_bos_token=False)).rule == "bos added"
+    assert only(target(ggml__add_bos_token=True), simple(ggml__add_bos_token=False)).rule == "bos added"
 
 
 def test_layers_for_further_tokens_are_no_depth() -> None:
@@ -157,12 +171,13 @@ def test_layers_of_its_own_make_a_target_its_own_draft() -> None:
 
 
 def test_eagle_drafts_are_not_judged() -> None:
-    eagle = target("eagle3")
+    eagle = simple("eagle3")
     assert combined(draft_answers(target(), eagle)) is Fit.UNKNOWN
 
 
 def test_one_token_of_a_real_vocabulary_is_found() -> None:
-    answer = only(target(ggml__tokens=array(MANY, "STRING")), draft(ggml__tokens=changed(MANY, 151_000)))
+    made = draft(markov((32, len(MANY)), (32, len(MANY))), ggml__tokens=changed(MANY, 151_000))
+    answer = only(target(ggml__tokens=array(MANY, "STRING")), made)
     assert answer.reason == "token 151000 reads differently"
 
 
@@ -175,3 +190,27 @@ def test_a_feature_matrix_without_dimensions_is_refused() -> None:
 def test_more_target_layers_than_any_model_has_are_refused() -> None:
     refused = failing(target(), draft(arch__target_layers=array([0] * 513)))[0]
     assert (refused.rule, refused.found, refused.expected) == ("target layers", "513", "0 to 1")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "rows", "found", "expected"),
+    [
+        ((32, 31), (32, 32), 0, "32 x 31 and 32 x 32", "32 x 32 and 32 x 32"),
+        ((32, 32), (32, 31), 0, "32 x 32 and 32 x 31", "32 x 32 and 32 x 32"),
+        ((32, 32), (16, 32), 0, "32 x 32 and 16 x 32", "32 x 32 and 32 x 32"),
+        ((32, 32), (32, 32, 2), 0, "32 x 32 and 32 x 32 x 2", "32 x 32 and 32 x 32"),
+        ((), (32, 32), 0, "1 x 1 and 32 x 32", "1 x 32 and 1 x 32"),
+        ((32, 32), None, 0, "32 x 32 and none", "32 x 32 and 32 x 32"),
+        ((32, 32), (32, 32), 16, "32 x 32 and 32 x 32", "32 x 32 and 32 x 16"),
+    ],
+)
+def test_markov_matrices_of_other_shapes_are_refused(
+    first: tuple[int, ...], second: tuple[int, ...] | None, rows: int, found: str, expected: str
+) -> None:
+    refused = only(target(), draft(markov(first, second, rows)))
+    assert (refused.rule, refused.fit) == ("Markov head", Fit.REFUSED)
+    assert (refused.found, refused.expected) == (found, expected)
+
+
+def test_a_draft_with_a_vocabulary_of_its_own_has_other_rows() -> None:
+    assert combined(draft_answers(target(), draft(markov((32, 32), (32, 16), rows=16)))) is Fit.OK

@@ -87,7 +87,7 @@ def test_where_nothing_fits_a_smaller_context_is_offered() -> None:
         use=Use(ctx=1 << 18),
     )
     assert (found.fit, found.placement) == (Fit.REFUSED, None)
-    assert "it fits with --ctx 65536" in reasons(found)[0]
+    assert "it fits with --ctx 32768" in reasons(found)[0]
 
 
 def test_where_no_context_helps_that_is_said() -> None:
@@ -159,10 +159,11 @@ def test_whatever_numbers_a_file_tells_there_is_an_answer(told: dict[str, int | 
     assert found.placement is None or 0 < found.placement.card <= 10 * GIB
 
 
-@pytest.mark.parametrize(("kv", "width"), [("q8_0", 48), ("iq4_nl", 33), ("q4_0", 16)])
+@pytest.mark.parametrize(("kv", "width"), [("q8_0", 80), ("q4_1", 40), ("q4_0", 112)])
 def test_a_cache_type_whose_blocks_a_head_cuts_is_refused(kv: str, width: int) -> None:
-    cut = target(arch__attention__key_length=width)
-    (refused,) = (one for one in cell(Subject(name="m", target=cut), use=Use(kv=kv)).answers if one.fit is not Fit.OK)
+    cut = target(arch__attention__key_length=width, arch__attention__value_length=width)
+    answers = cell(Subject(name="m", target=cut), use=Use(kv=kv)).answers
+    (refused,) = (one for one in answers if one.fit is Fit.REFUSED)
     assert (refused.rule, refused.found, refused.expected) == ("cache type", str(width), "a multiple of 32")
     assert cell(Subject(name="m", target=cut), use=Use(kv="f16")).fit is Fit.OK
     assert cell(Subject(name="m", target=target()), use=Use(kv=kv)).fit is Fit.OK
@@ -172,3 +173,16 @@ def test_a_cache_type_whose_blocks_a_head_cuts_is_refused(kv: str, width: int) -
 def test_a_file_that_does_not_tell_its_sizes_is_never_ok(key: str) -> None:
     found = cell(Subject(name="m", target=target("qwen3", None, **{f"arch__{key}": None})))
     assert (found.fit, found.placement) == (Fit.UNKNOWN, None)
+
+
+def test_a_draft_with_odd_heads_is_cannot_tell_and_has_no_line() -> None:
+    odd = draft(arch__attention__key_length=32, arch__attention__value_length=32)
+    found = cell(Subject(name="m", target=target(), draft=odd))
+    assert (found.fit, found.command) == (Fit.UNKNOWN, ())
+    assert reasons(found)[0].startswith("attention heads: no flash attention for such heads on a card")
+
+
+def test_a_cache_type_without_flash_attention_on_cards_is_cannot_tell() -> None:
+    found = cell(Subject(name="m", target=target(), draft=draft()), use=Use(kv="iq4_nl"))
+    assert (found.fit, found.command) == (Fit.UNKNOWN, ())
+    assert [answer.rule for answer in found.answers if answer.fit is not Fit.OK] == ["cache type"]

@@ -3,12 +3,12 @@
 import pytest
 
 from ci.models.compat.cache import cache_bytes
-from ci.models.compat.memory import Part, compute_bytes, place, smaller_context
+from ci.models.compat.memory import Part, compute_bytes, part_of, place, smaller_context
 from ci.models.compat.use import Use
 from ci.models.compat.weights import Weights, weights_of
 from ci.models.header.types import TENSOR_TYPES
 from ci.models.header.values import ModelHeader, Value
-from tests.helpers.model_headers import array, model, target, target_tensors, tensor
+from tests.helpers.model_headers import array, draft, model, target, target_tensors, tensor
 
 F16, Q8_0 = TENSOR_TYPES[1], TENSOR_TYPES[8]
 LAYER = 4 * (64 * 64 + 2 * 64 * 128)
@@ -53,28 +53,28 @@ def test_an_unknown_type_has_no_size() -> None:
 
 
 def test_keys_and_values_of_a_plain_layer() -> None:
-    assert cache(target()) == (2 * 32 * 2 * 1024,) * 2
+    assert cache(target()) == (2 * 64 * 2 * 1024,) * 2
 
 
 @pytest.mark.parametrize(("ctx", "cells"), [(1, 256), (256, 256), (257, 512)])
 def test_cells_are_padded(ctx: int, cells: int) -> None:
-    assert cache(target(), Use(ctx=ctx)) == (2 * 32 * 2 * cells,) * 2
+    assert cache(target(), Use(ctx=ctx)) == (2 * 64 * 2 * cells,) * 2
 
 
 def test_slots_have_caches_of_their_own() -> None:
-    assert cache(target(), Use(ctx=1024, slots=3)) == (3 * 2 * 32 * 2 * 1024,) * 2
+    assert cache(target(), Use(ctx=1024, slots=3)) == (3 * 2 * 64 * 2 * 1024,) * 2
 
 
 def test_a_quantised_cache_holds_whole_blocks() -> None:
-    assert cache_bytes(target(), CTX, Q8_0) == (2 * 34 * 1024,) * 2
+    assert cache_bytes(target(), CTX, Q8_0) == (2 * 68 * 1024,) * 2
 
 
 def test_heads_may_differ_by_layer_and_none_keep_nothing() -> None:
-    assert cache(target(arch__attention__head_count_kv=array([0, 2]))) == (0, 2 * 64 * 2 * 1024)
+    assert cache(target(arch__attention__head_count_kv=array([0, 2]))) == (0, 2 * 128 * 2 * 1024)
 
 
 def test_heads_of_keys_are_all_heads_where_nobody_says_other() -> None:
-    assert cache(target(arch__attention__head_count_kv=None)) == (2 * 64 * 2 * 1024,) * 2
+    assert cache(target(arch__attention__head_count_kv=None)) == (2 * 128 * 2 * 1024,) * 2
 
 
 def test_a_window_keeps_what_it_sees_and_one_batch() -> None:
@@ -84,7 +84,7 @@ def test_a_window_keeps_what_it_sees_and_one_batch() -> None:
         "arch__attention__key_length_swa": 16,
         "arch__attention__value_length_swa": 16,
     }
-    assert cache(target("gemma4", None, **told)) == (2 * 16 * 2 * 768, 2 * 32 * 2 * 1024)
+    assert cache(target("gemma4", None, **told)) == (2 * 16 * 2 * 768, 2 * 64 * 2 * 1024)
 
 
 def test_a_window_without_a_pattern_is_counted_whole() -> None:
@@ -93,16 +93,16 @@ def test_a_window_without_a_pattern_is_counted_whole() -> None:
 
 def test_a_window_whose_pattern_is_known_by_architecture() -> None:
     made = target("gemma3", None, arch__block_count=6, arch__attention__sliding_window=256)
-    assert cache(made) == (*[2 * 32 * 2 * 768] * 5, 2 * 32 * 2 * 1024)
+    assert cache(made) == (*[2 * 64 * 2 * 768] * 5, 2 * 64 * 2 * 1024)
 
 
 def test_a_pattern_in_one_number() -> None:
     made = target(arch__attention__sliding_window=256, arch__attention__sliding_window_pattern=2)
-    assert cache(made) == (2 * 32 * 2 * 768, 2 * 32 * 2 * 1024)
+    assert cache(made) == (2 * 64 * 2 * 768, 2 * 64 * 2 * 1024)
 
 
 def test_layers_that_read_anothers_cache_have_none() -> None:
-    assert cache(target(arch__attention__shared_kv_layers=1)) == (2 * 32 * 2 * 1024, 0)
+    assert cache(target(arch__attention__shared_kv_layers=1)) == (2 * 64 * 2 * 1024, 0)
 
 
 def hybrid(**changed: Value | None) -> ModelHeader:
@@ -119,13 +119,13 @@ def hybrid(**changed: Value | None) -> ModelHeader:
 
 def test_a_recurrent_layer_keeps_a_state_per_slot_and_drafted_token() -> None:
     state = 4 * (3 * (64 + 2 * 32) + 32 * 64)
-    attention = 2 * 32 * 2 * 1024
+    attention = 2 * 64 * 2 * 1024
     assert cache(hybrid()) == (state, attention)
     assert cache(hybrid(), Use(ctx=1024, slots=2), drafted=8) == (18 * state, 2 * attention)
 
 
 def test_the_usual_interval_stands_where_the_file_says_none() -> None:
-    assert cache(hybrid(arch__full_attention_interval=None, arch__block_count=4))[3] == 2 * 32 * 2 * 1024
+    assert cache(hybrid(arch__full_attention_interval=None, arch__block_count=4))[3] == 2 * 64 * 2 * 1024
 
 
 @pytest.mark.parametrize(
@@ -204,3 +204,28 @@ def test_rows_of_logits_are_those_of_the_output_matrix_where_no_vocabulary_says_
     use = Use(ctx=1024)
     rows = [compute_bytes(target(ggml__tokens=None), use, count) for count in (0, 10)]
     assert rows[1] - rows[0] == 10 * 32 * 4
+
+
+def buffers(made: ModelHeader, use: Use = CTX, kv: str = "f16", *, drafted: int = 0, spec_type: str = "") -> int:
+    found = part_of(made, use, kv=kv, drafted=drafted, spec_type=spec_type)
+    assert not isinstance(found, str)
+    return found.compute
+
+
+@pytest.mark.parametrize("kv", ["q8_0", "bf16"])
+def test_a_cache_of_another_type_is_turned_into_half_precision_a_layer_at_a_time(kv: str) -> None:
+    assert buffers(target(), kv=kv) - buffers(target()) == 2 * 64 * 2 * 1024
+
+
+def test_a_graph_holds_a_recurrent_layers_states_again() -> None:
+    use = Use(ctx=1024, slots=64)
+    state = 4 * (3 * (64 + 2 * 32) + 32 * 64)
+    assert buffers(hybrid(), use, drafted=6) - buffers(hybrid(), use) == 64 * 6 * state
+
+
+@pytest.mark.parametrize(("slots", "rows"), [(1, 1024), (31, 1024), (33, 4 * 33 * 8 + 33), (64, 4 * 512 + 64)])
+def test_rows_of_markov_logits_where_a_batch_holds_blocks_of_all_slots(slots: int, rows: int) -> None:
+    use = Use(ctx=1024, slots=slots)
+    found = buffers(draft(), use, spec_type="draft-dspark")
+    assert found == compute_bytes(draft(), use, rows)
+    assert buffers(draft(), use, spec_type="draft-dflash") == compute_bytes(draft(), use, 1024)
