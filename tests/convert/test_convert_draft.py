@@ -35,7 +35,11 @@ from ci.models.header.values import ModelHeader
 from ci.process import Running, scrubbed_env
 from ci.stage import Context
 from ci.stages.values import Rebased
+from ci.verbs.convert_draft import Request as Asked
+from ci.verbs.convert_draft import plan
 from tests.conftest import CHECKOUT, REAL_ENVIRON
+from tests.helpers.checkpoint_lock import LOCAL, Lock
+from tests.helpers.made_models import home_at
 from tests.helpers.tiny_checkpoint import (
     byte_pair_tokenizer,
     kept_law,
@@ -98,13 +102,19 @@ def bench(real_home: Home, real_context: Context, speed_build: Build) -> Bench:
     return Bench(home=real_home, python=python, tree=tree, quantizer=speed_build.path / programs.QUANTIZER)
 
 
+def published(folder: Path) -> tuple[Path, Path]:
+    """The small pair's draft in three shards, with code that must not run, and its target."""
+    own = {"model_type": "tiny", "auto_map": {"AutoConfig": "configuration_tiny.TinyConfig"}}
+    draft = write_draft(folder / "tiny", SMALL, shards=3, **own)
+    (draft / "configuration_tiny.py").write_text(f"open({str(folder / 'ran')!r}, 'w')\n")
+    return draft, write_target(folder / "target", SMALL)
+
+
 @pytest.fixture(scope="module")
 def made(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Made]:
     """The small pair's draft in three shards, as published, quantised to a type that fits and one that does not."""
     folder = tmp_path_factory.mktemp("made")
-    own = {"model_type": "tiny", "auto_map": {"AutoConfig": "configuration_tiny.TinyConfig"}}
-    draft, target = write_draft(folder / "tiny", SMALL, shards=3, **own), write_target(folder / "target", SMALL)
-    (draft / "configuration_tiny.py").write_text(f"open({str(folder / 'ran')!r}, 'w')\n")
+    draft, target = published(folder)
     products = [Product(path=folder / f"tiny-{kind}.gguf", kind=kind) for kind in ("", "Q8_0", "Q4_K_M")]
     return {one.product.kind: one for one in bench.convert(draft, target, *products)}
 
@@ -140,6 +150,21 @@ def test_a_converted_draft_drafts_by_its_law_and_changes_no_token(
     pair, law = ensure_pair(real_home, SMALL), kept_law(SMALL)
     plain = served(speed_build, pair.target, None, law, tmp_path)
     assert served(speed_build, pair.target, made[kind].product.path, law, tmp_path, p_min=p_min) == plain
+
+
+def test_a_draft_of_the_lock_becomes_the_same_file(
+    bench: Bench, made: dict[str, Made], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = Lock(home_at(tmp_path), tmp_path / "models.toml", monkeypatch)
+    lock.write(LOCAL)
+    for name, folder in zip(("draft", "target"), published(tmp_path), strict=True):
+        lock.pin(name, file=str(folder))
+    planned = plan(lock.home, Console(), Asked(draft="draft", target="target"))
+    (product,) = planned.products
+    job = bench.job(planned.draft.folder, planned.target.folder, product)
+    convert(bench.home, replace(job, draft=planned.draft, target=planned.target), Console())
+    assert product.path == lock.home.out / "drafts" / "tiny.gguf"
+    assert product.path.read_bytes() == made[""].product.path.read_bytes()
 
 
 def test_eight_bits_are_enough_for_the_law_to_hold_exactly() -> None:

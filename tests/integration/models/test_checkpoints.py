@@ -17,6 +17,7 @@ from ci.models.sources import transfer
 from ci.outcome import JsonMap
 from ci.verbs import convert_draft as converting
 from ci.verbs import models as verbs
+from tests.helpers.checkpoint_lock import LOCAL, Lock
 from tests.helpers.file_sites import COMMIT, Fault, Served, Site, serving, with_repository
 from tests.helpers.made_models import home_at, sha256
 from tests.helpers.tiny_checkpoint import write_draft, write_target
@@ -24,12 +25,6 @@ from tests.helpers.tiny_checkpoint import write_draft, write_target
 SHARDS = tuple(f"model-0000{at}-of-00003.safetensors" for at in (1, 2, 3))
 INDEX = "model.safetensors.index.json"
 NEVER = {"modeling_dspark.py": b"raise SystemExit", "training_args.bin": b"pickled", ".gitattributes": b"*"}
-ENTRY = (
-    '[[model]]\nid = "{id}"\nabout = "made"\nrole = "{role}"\n'
-    'licence = "unknown"\nform = "checkpoint"\npair = "p"\n\n'
-)
-HUB = '[model.hub]\nrepo = "owner/{id}"\n\n'
-LOCAL = "[model.local]\n\n"
 
 Damage = Callable[[Site], object]
 
@@ -67,35 +62,9 @@ def hub(tmp_path: Path, cdn: Site, draft: dict[str, bytes], monkeypatch: pytest.
         yield running
 
 
-class Lock:
-    """A lock with a draft and its target, and what the verbs make of it."""
-
-    def __init__(self, home: Home, path: Path) -> None:
-        self.home, self.path = home, path
-        self.write(HUB)
-
-    def write(self, source: str) -> None:
-        entries = (("draft", "draft"), ("target", "target"))
-        self.path.write_text("".join((ENTRY + source).format(id=name, role=role) for name, role in entries))
-
-    def pin(self, name: str, file: str = "") -> ModelEntry:
-        verbs.pin_model(self.home, Console(json_output=True), Asked(model=name, file=file), lock_file=self.path)
-        return load_models(self.path)[name]
-
-    def fetch(self, *names: str) -> None:
-        assert verbs.fetch_models(self.home, Console(json_output=True), verbs.Wish(names=names)) == 0
-
-    def dry_run(self, draft: str = "draft") -> int:
-        asked = converting.Request(draft=draft, target="target", dry_run=True)
-        return converting.convert_draft(self.home, Console(json_output=True), asked)
-
-
 @pytest.fixture
 def lock(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lock:
-    path = tmp_path / "models.toml"
-    for module in ("models", "convert_draft"):
-        monkeypatch.setattr(f"ci.verbs.{module}.load_models", lambda file=path: load_models(file))
-    return Lock(home, path)
+    return Lock(home, tmp_path / "models.toml", monkeypatch)
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> JsonMap:
