@@ -1,5 +1,6 @@
 """`fleet.toml`: the cards that models are matched to, and which models they serve."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -60,6 +61,6 @@ def cards_named(cards: Iterable[Card], names: Iterable[str]) -> tuple[Card, ...]
     for name in wanted:
         if name.lower() not in by_name:
             known = [card.name for card in by_name.values()]
-            meant = did_you_mean(name, known)
-            raise UsageProblem(f"no card {name!r} in the fleet{meant}", hint=f"cards: {', '.join(known)}")
+            words = f"no card {name!r} in the fleet ({', '.join(known)}){did_you_mean(name, known)}"
+            raise UsageProblem(words, hint=shlex.join(("invoke", "compat", "--card", known[0])))
     return tuple(by_name[name.lower()] for name in wanted)

@@ -105,8 +105,8 @@ def use_of(request: Request) -> Use:
         UsageProblem: no such cache type, or numbers that cannot be.
     """
     if request.kv not in KV_TYPES:
-        guess = did_you_mean(request.kv, KV_TYPES)
-        raise UsageProblem(f"--kv {request.kv!r} is no cache type{guess}", hint=f"types: {', '.join(KV_TYPES)}")
+        words = f"is no cache type (expected {', '.join(KV_TYPES)}){did_you_mean(request.kv, KV_TYPES)}"
+        raise UsageProblem(f"--kv {request.kv!r} {words}", hint="invoke compat --kv f16")
     limits = {"ctx": (SMALLEST_CTX, 1 << 24), "slots": (1, MOST_SLOTS), "drafted": (0, 64)}
     for name, (low, high) in limits.items():
         asked = getattr(request, name)

@@ -114,8 +114,9 @@ def compute_bytes(model: ModelHeader, use: Use, rows: int) -> int:
     """An upper estimate of a compute buffer, bytes.
 
     The attention mask in half precision (context x batch), `rows` rows of logits, and about three feed-forward and
-    seven hidden activations of a batch in single precision. Fitted on the processor's back end, with 1 to 256 slots;
-    a card's may differ by some MiB, for which the reserve stands.
+    seven hidden activations of a batch in single precision. Fitted on the processor's back end with 1 to 256 slots:
+    at most a quarter over, and 4 MiB for every 512 tokens of the batch; a card's may differ by some MiB, for which
+    the reserve stands.
     """
     mask = HALF * padded(use.ctx) * use.ubatch
     activations = FLOAT * use.ubatch * (3 * _feed_forward(model) + 7 * _width(model))
