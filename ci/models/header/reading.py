@@ -51,8 +51,8 @@ class Limits:
 
     header: int = 40 << 20
     texts: int = 4 << 20
-    values: int = 1 << 16
-    tensors: int = 1 << 16
+    values: int = 1 << 15
+    tensors: int = 1 << 15
 
 
 LIMITS = Limits()
