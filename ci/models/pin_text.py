@@ -43,20 +43,25 @@ def with_pin(
     Raises:
         ConfigProblem: the entry is not written as `[[model]]` and `[model.SOURCE]`.
     """
-    lines = text.splitlines()
+    lines = _lines(text)
     begin, end = _block(lines, at)
     block = _without_shards(lines[begin:end], source)
     block = _with_keys(block, "[[model]]", own)
     block = _with_keys(block, f"[model.{source}]", keys)
-    added = [line for shard in shards for line in ("", *shard_toml(source, shard).splitlines())]
+    added = [line for shard in shards for line in ("", *_lines(shard_toml(source, shard)))]
     return "\n".join([*lines[:begin], *_stripped(block), *added, *_gap(lines[end:]), *lines[end:]]) + "\n"
 
 
 def entry_text(text: str, at: int) -> str:
     """One entry as it stands in the lock, without what stands around it."""
-    lines = text.splitlines()
+    lines = _lines(text)
     begin, end = _block(lines, at)
     return "\n".join(_stripped(lines[begin:end])) + "\n"
+
+
+def _lines(text: str) -> list[str]:
+    """The lines as TOML counts them: U+2028 and the like stand inside of strings and comments."""
+    return text.removesuffix("\n").split("\n")
 
 
 def _gap(rest: Sequence[str]) -> tuple[str, ...]:

@@ -51,6 +51,10 @@ class Stamp:
         """Remember that the file has the pinned bytes."""
         write_json(self.note, {**_facts(path, shard.sha256), "stamped_ns": time_ns()})
 
+    def drop(self) -> None:
+        """Forget it."""
+        self.note.unlink(missing_ok=True)
+
 
 def _facts(path: Path, sha256: str) -> dict[str, object]:
     found = path.stat()

@@ -17,7 +17,7 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from ci.errors import DownloadFailed, ModelNotOffered, SpeedforkError
+from ci.errors import DownloadFailed, ModelNotOffered, SpeedforkError, UsageProblem
 from ci.models.lock import FromHub
 from ci.models.sources.asking import TERMS
 from ci.redact import without_credentials
@@ -56,8 +56,17 @@ def endpoint_of(environ: Mapping[str, str]) -> str:
 
 
 def token_of(environ: Mapping[str, str]) -> str | None:
-    """The user's token for the hub, if there is one."""
-    return environ.get("HF_TOKEN", "").strip() or None
+    """The user's token for the hub, if there is one.
+
+    Raises:
+        UsageProblem: letters that no header can hold: a library would refuse them, and quote the token.
+    """
+    token = environ.get("HF_TOKEN", "").strip()
+    if not all("!" <= letter <= "~" for letter in token):
+        raise UsageProblem(
+            "HF_TOKEN holds blanks, line ends or letters that no token has", hint="export HF_TOKEN=hf_..."
+        )
+    return token or None
 
 
 def address_of(source: FromHub, file: str, environ: Mapping[str, str]) -> str:

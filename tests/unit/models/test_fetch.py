@@ -143,6 +143,20 @@ def test_a_stamp_does_not_outlive_its_pin(tmp_path: Path) -> None:
         ensure_files(home, entry(local=Local(path=str(mine), shard=(other,))))
 
 
+def test_a_stamp_does_not_outlive_the_hash_that_contradicts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, home = tmp_path / "tiny.gguf", home_at(tmp_path)
+    mine.write_bytes(GGUF)
+    aged(mine)
+    model = entry(local=Local(path=str(mine), shard=(shard(),)))
+    ensure_files(home, model)
+    monkeypatch.setattr(fetch, "fault_of", lambda *_: "rotten")  # the times of rotten bytes say nothing
+    for again in (True, False):
+        with pytest.raises(DigestMismatch):
+            ensure_files(home, model, again=again)
+
+
 def test_a_damaged_stamp_means_that_the_file_is_read_again(tmp_path: Path) -> None:
     mine, home = tmp_path / "tiny.gguf", home_at(tmp_path)
     mine.write_bytes(GGUF)
@@ -171,3 +185,11 @@ def test_the_token_goes_to_the_hub_and_to_no_other_address() -> None:
     url = entry(url=FromUrl(address="http://127.0.0.1:9/a/tiny.gguf?x=1", shard=(shard(),)))
     elsewhere = wanted_file(url, url.shards[0], environ)
     assert (elsewhere.address, elsewhere.token) == ("http://127.0.0.1:9/a/tiny.gguf?x=1", None)
+
+
+@pytest.mark.parametrize("token", ["hf_one\nhf_two", "hf_\u2019", "hf_one hf_two", "hf_\x1b[31m"])
+def test_a_token_that_no_header_can_hold_is_refused_and_not_quoted(token: str) -> None:
+    pinned = FromHub(repo="owner/model", revision="a" * 40, shard=(shard(),))
+    with pytest.raises(UsageProblem) as refused:
+        wanted_file(entry(hub=pinned), pinned.shard[0], {"HF_TOKEN": token})
+    assert token[:4] not in refused.value.message

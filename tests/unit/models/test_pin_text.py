@@ -95,6 +95,15 @@ def test_all_other_entries_and_comments_stay(at: int) -> None:
     assert [line for line in text.splitlines() if line.startswith("#")] == comments
 
 
+@pytest.mark.parametrize("odd", ["\u2028", "\u2029", "\x85"])
+def test_what_only_looks_like_a_line_end_stays_where_it_is(odd: str) -> None:
+    text = LOCK.replace("# of comment", f"# of{odd}comment").replace('"MIT"', f'"a{odd}b"')
+    assert pinned(text, 0) == pinned(LOCK, 0).replace("# of comment", f"# of{odd}comment").replace(
+        '"MIT"', f'"a{odd}b"'
+    )
+    assert f'licence = "a{odd}b"' in entry_text(text, 1)
+
+
 @pytest.mark.parametrize(
     ("text", "at", "words"),
     [(LOCK, 3, "entry 4 has no"), ('[[model]]\nid = "a"\nhub = { repo = "o/a" }\n', 0, r"no \[model\.hub\] table")],
