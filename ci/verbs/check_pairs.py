@@ -13,6 +13,7 @@ from ci.models.exact_pair import PAIRS
 from ci.outcome import GateResult, JsonMap, combine, exit_code_of
 from ci.parity.pair_figures import MODES
 from ci.stages.pair_bench import Job, all_jobs, check_pairs
+from ci.suggest import did_you_mean
 from ci.verbs.pipeline import Request, check_profile, current_builds
 
 HEADINGS = (
@@ -75,7 +76,8 @@ def chosen(what: str, known: Mapping[str, Choice], names: Sequence[str]) -> tupl
     """
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise UsageProblem(f"no {what} {unknown[0]!r}", hint=f"--{what} one of: {', '.join(known)}")
+        guess = did_you_mean(unknown[0], known)
+        raise UsageProblem(f"no {what} {unknown[0]!r}{guess}", hint=f"--{what} one of: {', '.join(known)}")
     return tuple(value for name, value in known.items() if not names or name in names)
 
 

@@ -106,6 +106,10 @@ def _find(home: Home, entries: Mapping[str, ModelEntry], name: str, part: str) -
         part: which file of a generated pair.
     """
     if _is_file(name):
+        if not Path(name).exists():
+            raise UsageProblem(
+                f"{name}: no such file", hint="invoke compat --model FILE.gguf, or an id of models.toml"
+            )
         return Found(header=read_model(Path(name)))
     entry = model_named(entries, name)
     if entry.is_checkpoint:

@@ -32,7 +32,7 @@ def read_all(path: Path) -> Header:
     header = read_header(path)
     for value in header.metadata.values():
         if isinstance(value, ArrayValue):
-            value.items[:1]
+            tuple(value.items)
     return header
 
 

@@ -13,7 +13,7 @@ from ci.verbs.compat import Request, compat
 from tests.helpers.model_headers import WORDS, array, draft, draft_tensors, grafted_moe, target, tensor, written
 
 HERE = Path(__file__).parents[3]
-TURING, BLACKWELL = "RTX 2080 Ti", "RTX PRO 6000"
+TURING, BLACKWELL = "RTX 2080 Ti", "RTX PRO 6000 Blackwell"
 OK, REFUSED, CANNOT_TELL = 0, 4, 5
 MISNAMED = "Model-NVFP4-DSPARK-Q8_0.gguf"
 

@@ -37,3 +37,10 @@ def test_readers_that_do_not_agree_are_not_compared(
     monkeypatch.setattr(bench, "read_with_gguf_py", lambda _: read_with_gguf_py(other))
     assert bench.bench(home, Console(), rounds=1, json_file=None) == EXIT_FAIL
     assert "header_vs_ggufpy" not in capsys.readouterr().out
+
+
+def test_ours_makes_every_element_too(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    monkeypatch.setattr("ci.models.header.items.text_of", lambda raw: made.append(bytes(raw).decode()) or "x")
+    bench.read_all(bench.ensure_model(home, bench.MODEL, Console()))
+    assert {"a", "b"} <= set(made)

@@ -21,7 +21,7 @@ def test_the_example_fleet() -> None:
     assert cards == {
         "RTX 2080 Ti": ("7.5", 11264, "535"),
         "RTX 4090": ("8.9", 24576, ""),
-        "RTX PRO 6000": ("12.0", 97887, ""),
+        "RTX PRO 6000 Blackwell": ("12.0", 97887, ""),
     }
 
 

@@ -90,7 +90,7 @@ def test_a_published_size_alone_says_what_a_small_card_needs(home: Home, capsys:
 def test_the_example_fleets_cards_and_our_builds_for_them(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     compat(home, Console(json_output=True), Request(models=["qwen3-8b"]))
     cards = {card["name"]: card["archive"]["fit"] for card in json.loads(capsys.readouterr().out)["cards"]}
-    assert cards == {"RTX 2080 Ti": "OK", "RTX 4090": "REFUSED", "RTX PRO 6000": "CANNOT TELL"}
+    assert cards == {"RTX 2080 Ti": "OK", "RTX 4090": "REFUSED", "RTX PRO 6000 Blackwell": "CANNOT TELL"}
 
 
 def test_a_fleet_that_says_what_it_serves_is_shown_that() -> None:
@@ -123,3 +123,9 @@ def test_a_card_that_no_archive_of_ours_is_for_says_so_in_its_cell(cell: Fit, ar
     placement = Placement(gpu_layers=2, cpu_moe=0, card=1, host=0, layers=2)
     made = Cell(subject="m", card="c", answers=answers, placement=placement)
     assert cell_words(made, Answer(rule="build for the card", fit=archive, reason="made up")) == words
+
+
+def test_a_file_that_is_not_there_is_named_with_what_to_type(home: Home) -> None:
+    with pytest.raises(UsageProblem, match="target.gguf: no such file") as caught:
+        compat(home, Console(), Request(models=("nowhere/target.gguf",)))
+    assert caught.value.hint.startswith("invoke compat --model FILE.gguf")
