@@ -107,9 +107,7 @@ def _find(home: Home, entries: Mapping[str, ModelEntry], name: str, part: str) -
     """
     if _is_file(name):
         if not Path(name).exists():
-            raise UsageProblem(
-                f"{name}: no such file", hint="invoke compat --model FILE.gguf, or an id of models.toml"
-            )
+            raise UsageProblem(f"{name}: no such file", hint="invoke compat --model FILE.gguf, or an id of the lock")
         return Found(header=read_model(Path(name)))
     entry = model_named(entries, name)
     if entry.is_checkpoint:

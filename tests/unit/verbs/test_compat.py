@@ -126,6 +126,6 @@ def test_a_card_that_no_archive_of_ours_is_for_says_so_in_its_cell(cell: Fit, ar
 
 
 def test_a_file_that_is_not_there_is_named_with_what_to_type(home: Home) -> None:
-    with pytest.raises(UsageProblem, match="target.gguf: no such file") as caught:
+    with pytest.raises(UsageProblem, match=r"target\.gguf: no such file") as caught:
         compat(home, Console(), Request(models=("nowhere/target.gguf",)))
     assert caught.value.hint.startswith("invoke compat --model FILE.gguf")
