@@ -72,7 +72,7 @@ PROFILES = {
 """Temperatures and first seeds."""
 
 FEW = {"control": 400, "LARGE": 100}
-"""Texts of a broken verification, which shows at once, and in quick of drafts in the large vocabulary: they are slow."""
+"""Texts of a broken verification, which shows at once; in quick, of slow drafts in the large vocabulary."""
 
 
 def all_jobs(specs: Sequence[PairSpec], modes: Sequence[Mode], *, profile: str, variant: str) -> tuple[Job, ...]:
