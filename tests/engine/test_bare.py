@@ -41,6 +41,8 @@ int main(int argc, char ** argv) {
         std::string body = std::strstr(asked, "/completion") ? "{\"tokens\": [REPLY]}" : "{\"status\": \"ok\"}";
         std::string answer = "HTTP/1.0 200 OK\r\n\r\n" + body + "\n";
         if (write(peer, answer.data(), answer.size()) < 0) return 1;
+        shutdown(peer, SHUT_WR);
+        while (read(peer, asked, sizeof asked) > 0) {} // closing on a question half read would take the answer back
         close(peer);
     }
 }
