@@ -2,20 +2,21 @@
 
 import contextlib
 import os
+import shlex
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ci.console import Console
-from ci.errors import ConfigProblem, DigestMismatch, UsageProblem
+from ci.errors import ConfigProblem, DigestMismatch, Interrupted, UsageProblem
 from ci.files import exclusive, no_space_as_error, require_free_space, staged_file
 from ci.home import Home
 from ci.models.head import fault_of_answer, fault_of_head
 from ci.models.lock import FromIndex, ModelEntry, Role, Shard, load_models, model_named, require_pinned
 from ci.models.shelf import Report, Stamp, fault_of
 from ci.models.side_by_side import Meter, in_parallel
-from ci.models.sources.asking import Wanted
+from ci.models.sources.asking import TERMS, Wanted
 from ci.models.sources.transfer import Partial, transfer
 from ci.models.sources.wheel import assemble
 
@@ -127,6 +128,8 @@ def _alone(home: Home, entry: ModelEntry, console: Console | None) -> contextlib
 
 def _verified(file: File, meter: Meter, *, again: bool) -> bool:
     """Whether the file is here with its pinned bytes; hashes it where its stamp does not say so."""
+    if file.path.is_dir():
+        raise UsageProblem(f"{file.path}: a folder is in the place of this file", hint=moved_away(file.path))
     if not file.path.is_file():
         return False
     if file.stamped and not again:
@@ -141,6 +144,11 @@ def _verified(file: File, meter: Meter, *, again: bool) -> bool:
     return fault is None
 
 
+def moved_away(path: Path) -> str:
+    """What a person types when a folder stands where a file goes."""
+    return f"mv {shlex.quote(str(path))} {shlex.quote(str(path))}.folder, then run the command again"
+
+
 def _obtain(home: Home, entry: ModelEntry, missing: Sequence[File], meter: Meter) -> None:
     if entry.local is not None:
         _refuse_local(entry, missing[0])
@@ -153,7 +161,18 @@ def _obtain(home: Home, entry: ModelEntry, missing: Sequence[File], meter: Meter
 
 def _job(entry: ModelEntry, file: File, meter: Meter) -> Callable[[threading.Event], None]:
     wanted = wanted_file(entry, file.shard, os.environ)
-    return lambda stop: bring(wanted, file, meter.of(file.shard.name), stop)
+    return lambda stop: bring(wanted, file, stoppable(meter.of(file.shard.name), stop), stop)
+
+
+def stoppable(report: Report, stop: threading.Event) -> Report:
+    """A report that ends what reports to it, hashing too, once somebody stops."""
+
+    def checked(done: int, total: int | None = None, note: str = "") -> None:
+        if stop.is_set():
+            raise Interrupted("stopped")
+        report(done, total, note)
+
+    return checked
 
 
 def _refuse_local(entry: ModelEntry, file: File) -> None:
@@ -184,6 +203,7 @@ def wanted_file(entry: ModelEntry, shard: Shard, environ: Mapping[str, str]) -> 
             size=shard.size,
             sha256=shard.sha256,
             token=token_of(environ),
+            log_in=TERMS,
             fault_of_head=fault_of_answer if entry.is_checkpoint else fault_of_head,
         )
     if entry.url is not None:

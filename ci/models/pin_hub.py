@@ -13,7 +13,7 @@ from ci.models.head import fault_of_answer
 from ci.models.lock import FromHub, ModelEntry, Shard
 from ci.models.shard_names import split_names
 from ci.models.shelf import Report, digest, shard_of
-from ci.models.sources.asking import Wanted
+from ci.models.sources.asking import TERMS, Wanted
 from ci.models.sources.hub import Found, HubFile, address_of, token_of
 from ci.models.sources.transfer import Partial, transfer
 
@@ -84,6 +84,7 @@ def _sha256_of(file: HubFile, at: FromHub, shelf: Path, environ: Mapping[str, st
         address=address_of(at, file.name, environ),
         size=file.size,
         token=token_of(environ),
+        log_in=TERMS,
         fault_of_head=fault_of_answer,
     )
     partial = Partial.of(shelf / file.name)  # never the file itself, which may be the one that is pinned now

@@ -116,6 +116,7 @@ DOOR_OF = {
         "ci.builds.engine",
         "ci.builds.engine_errors",
     },
+    "urllib3": {"ci.models.sources.asking"},
     "pydantic": {"ci.config"},
     "pydantic_core": {"ci.config"},
     "pygit2": {"ci.series.engine.objects"},

@@ -11,6 +11,8 @@ OK = 200
 PARTIAL = 206
 UNSATISFIABLE = 416
 _RANGE = re.compile(r"bytes (?:(?P<start>\d+)-(?P<end>\d+)|\*)/(?P<total>\d+|\*)", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
+"""No file is longer; thousands of digits are an attack on whoever reads them."""
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -79,15 +81,19 @@ class Answer:
         if shape is None:
             return None, None
         start, total = shape["start"], shape["total"]
-        return (int(start) if start else None), (None if total == "*" else int(total))
+        return number(start or ""), number(total)
 
     @property
     def total(self) -> int | None:
         """Size of the whole file in bytes, where this answer says it."""
         if self.status in (PARTIAL, UNSATISFIABLE):
             return self.span[1]
-        length = self.headers.get("content-length", "")
-        return int(length) if self.status == OK and not self.encoded and length.isdecimal() else None
+        return number(self.headers.get("content-length", "")) if self.status == OK and not self.encoded else None
+
+
+def number(text: str) -> int | None:
+    """A count of bytes or seconds in a header; None for anything else."""
+    return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def validator(headers: Mapping[str, str]) -> str | None:

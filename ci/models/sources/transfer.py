@@ -43,6 +43,8 @@ class Partial:
 
     def read(self) -> tuple[int, Origin | None]:
         """Bytes to go on from, and their origin; none where nobody knows what they are of."""
+        if self.path.is_symlink():  # it would lead to a file of somebody else's
+            return 0, None
         try:
             origin = parse(Origin, read_json(self.note), source=str(self.note))
             return self.path.stat().st_size, origin
@@ -52,6 +54,8 @@ class Partial:
     def begin(self, origin: Origin) -> None:
         """Empty the file before its origin changes: killed between the two, there is nothing to mistake."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.is_symlink():
+            self.path.unlink()
         self.path.write_bytes(b"")
         write_json(self.note, origin.model_dump())
 
@@ -82,8 +86,7 @@ def transfer(wanted: Wanted, partial: Partial, report: Report, stop: threading.E
     while True:
         before = partial.read()[0]
         pieces = pieces or before > 0
-        if stop.is_set():
-            raise Interrupted(f"{wanted.shown}: stopped")
+        _go_on(wanted, stop)
         try:
             _try_once(wanted, partial, report, stop)
         except Broken as broken:
@@ -92,9 +95,14 @@ def transfer(wanted: Wanted, partial: Partial, report: Report, stop: threading.E
             if fruitless >= TRIES:
                 words = f"; {kept / 1e6:,.1f} MB are kept" if kept else ""
                 raise DownloadFailed(f"{wanted.shown}: {broken}{words}") from broken
-            stop.wait(WAITS_S[fruitless - 1])
+            stop.wait(max(WAITS_S[fruitless - 1], broken.wait_s))
         else:
             return pieces
+
+
+def _go_on(wanted: Wanted, stop: threading.Event) -> None:
+    if stop.is_set():
+        raise Interrupted(f"{wanted.shown}: stopped")
 
 
 def _try_once(wanted: Wanted, partial: Partial, report: Report, stop: threading.Event) -> None:
@@ -111,9 +119,10 @@ def _ask(
 ) -> bool:
     """One request; False when what is here does not fit the answer, and all of the file must be asked for."""
     with asked(wanted, have=have, before=before) as reply:
+        _go_on(wanted, stop)
         todo = take(reply.answer, have=have, same=_is_same(before, reply.origin, checked=wanted.sha256 is not None))
         if todo is Take.FAIL:
-            refuse(wanted, reply.answer.status)
+            refuse(wanted, reply.answer)
         if todo is Take.REPLACE:
             _write(_begun(reply, wanted, partial), wanted, partial, report, stop)
         if todo is Take.APPEND:
@@ -168,13 +177,13 @@ def _write(reply: Reply, wanted: Wanted, partial: Partial, report: Report, stop:
     with no_space_as_error(str(partial.path)), partial.path.open("ab") as sink:
         done = sink.tell()
         for chunk in reply.chunks:
-            if stop.is_set():
-                raise Interrupted(f"{wanted.shown}: stopped")
+            _go_on(wanted, stop)
             done += len(chunk)
             if total is not None and done > total:
                 partial.drop()
                 raise DigestMismatch(f"{wanted.shown}: more than {total} bytes came", hint="name another source")
             sink.write(chunk)
+            sink.flush()
             report(done, total, "downloading")
     if total is not None and done < total:
         raise Broken(f"ended after {done} of {total} bytes")
