@@ -6,6 +6,7 @@ target, and it assumes a block of 16 where none is given; a server then fails at
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from reprlib import repr as brief
 
 from ci.errors import CheckpointProblem
 from ci.models.convert.safetensors import Stored
@@ -15,6 +16,11 @@ MARKOV = ("markov_head.markov_w1.weight", "markov_head.markov_w2.weight")
 FUSION = "fc.weight"
 LAST_TOO = ("DeepseekV4", "MiMoV2", "NemotronH")
 """Architectures that also hand out what comes after their last layer, as src/models of b11434 has it."""
+
+LARGEST_BLOCK = 1024
+"""Tokens of the longest block that is believed; upstream takes any, those published have up to 16."""
+BITS = 31
+"""Of a number in a GGUF file's header or in upstream's programs; a larger one is no size of a model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,8 +123,8 @@ def _mismatches(draft: DraftShape, target: TargetShape) -> Iterator[str]:
 def _draft_faults(
     shape: DraftShape, mask: int, draft_vocabulary: JsonValue, tensors: Mapping[str, Stored]
 ) -> Iterator[str]:
-    if shape.block_size < 1:
-        yield f"block_size is {shape.block_size}, expected at least 1"
+    if not 1 <= shape.block_size <= LARGEST_BLOCK:
+        yield f"block_size is {shape.block_size}, expected 1 to {LARGEST_BLOCK}"
     if not 0 <= mask < shape.vocabulary:
         yield f"mask_token_id is {mask}, expected one of {shape.vocabulary} tokens"
     if not shape.target_layers:
@@ -151,7 +157,7 @@ def _target_layers(flat: JsonMap) -> tuple[int, ...]:
     """As GGUF counts, by a layer's input: so does `aux_hidden_state_layer_ids`; the other counts by the output."""
     for key, step in (("aux_hidden_state_layer_ids", 0), ("target_layer_ids", 1)):
         found = flat.get(key)
-        if isinstance(found, list) and found and all(type(one) is int and one >= 0 for one in found):
+        if isinstance(found, list) and found and all(_is_number(one) and one >= 0 for one in found):
             return tuple(one + step for one in found)
     return ()
 
@@ -162,8 +168,12 @@ def _architecture(config: JsonMap) -> str:
 
 
 def _numbers(config: JsonMap, keys: tuple[str, ...], *, shown: str) -> dict[str, int]:
-    found = {key: config[key] for key in keys if type(config.get(key)) is int}
-    absent = [f"{key} ({config[key]!r})" if key in config else key for key in keys if key not in found]
+    found = {key: config[key] for key in keys if _is_number(config.get(key))}
+    absent = [f"{key} ({brief(config[key])})" if key in config else key for key in keys if key not in found]
     if absent:
-        raise CheckpointProblem(f"{shown}: config.json gives no whole number for {', '.join(absent)}")
+        raise CheckpointProblem(f"{shown}: config.json gives no whole number of {BITS} bits for {', '.join(absent)}")
     return found
+
+
+def _is_number(value: JsonValue) -> bool:
+    return type(value) is int and value.bit_length() <= BITS

@@ -23,6 +23,9 @@ from ci.models.checkpoints import (
 from ci.models.convert.safetensors import PREFIX, Stored, header_length, parse_header
 from ci.outcome import JsonMap
 
+LARGEST = {CONFIG: 4 << 20, INDEX: 32 << 20}
+"""Bytes up to which a JSON file is read; real ones have some thousand and some million."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Checkpoint:
@@ -85,14 +88,11 @@ def read_config(folder: Path) -> JsonMap:
     """The `config.json` of a checkpoint.
 
     Raises:
-        CheckpointProblem: there is none, or it is no JSON object.
+        CheckpointProblem: there is none, it is too large to be one, or it is no JSON object.
     """
     if not (folder / CONFIG).is_file():
         raise CheckpointProblem(f"{folder}: no {CONFIG}, so no checkpoint", hint="name the folder that holds it")
-    try:
-        return read_json(folder / CONFIG)
-    except ConfigProblem as bad:
-        raise CheckpointProblem(bad.message) from bad
+    return _json(folder / CONFIG)
 
 
 def read_tensors(file: Path) -> dict[str, Stored]:
@@ -140,10 +140,7 @@ def _indexed(folder: Path, names: Sequence[str]) -> Iterator[str]:
     """File names of the index, when there is one."""
     if INDEX not in names:
         return
-    try:
-        where = read_json(folder / INDEX).get("weight_map")
-    except ConfigProblem as bad:
-        raise CheckpointProblem(bad.message) from bad
+    where = _json(folder / INDEX).get("weight_map")
     if not isinstance(where, dict) or not where:
         raise CheckpointProblem(f"{folder / INDEX}: no weight_map")
     for name in sorted({str(name) for name in where.values()}):
@@ -156,3 +153,14 @@ def _names(folder: Path, only: Collection[str] | None) -> tuple[str, ...]:
     """Plain files of the folder, as far as they count."""
     there = sorted(path.name for path in folder.iterdir() if path.is_file())
     return tuple(name for name in there if only is None or name in only)
+
+
+def _json(file: Path) -> JsonMap:
+    """A JSON object whose size is looked at before it is read."""
+    size, most = file.stat().st_size, LARGEST[file.name]
+    if size > most:
+        raise CheckpointProblem(f"{file}: has {size} bytes, expected at most {most}")
+    try:
+        return read_json(file)
+    except ConfigProblem as bad:
+        raise CheckpointProblem(bad.message) from bad

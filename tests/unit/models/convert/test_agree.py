@@ -66,9 +66,12 @@ def test_a_model_without_markov_head_is_no_dspark_draft(absent: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"block_size": None}, "no whole number for block_size"),
+        ({"block_size": None}, "no whole number of 31 bits for block_size"),
         ({"block_size": "7"}, r"block_size \('7'\)"),
-        ({"block_size": 0}, "block_size is 0"),
+        ({"block_size": 0}, "block_size is 0, expected 1 to 1024"),
+        ({"block_size": 1025}, "block_size is 1025, expected 1 to 1024"),
+        ({"hidden_size": 10**400}, r"no whole number of 31 bits for hidden_size \(1000000"),
+        ({"target_layer_ids": [10**400]}, "no target_layer_ids"),
         ({"mask_token_id": 96}, "mask_token_id is 96, expected one of 96 tokens"),
         ({"target_layer_ids": []}, "no target_layer_ids"),
         ({"target_layer_ids": [0, 1]}, r"fc.weight has shape \[128, 128\], config.json asks for \[128, 256\]"),
@@ -90,7 +93,7 @@ def test_a_target_says_its_sizes_in_its_text_part_where_it_has_one() -> None:
     nested = {"hidden_size": 128, "vocab_size": 96, "num_hidden_layers": 2}
     config = {"architectures": ["Qwen3ForCausalLM"], "hidden_size": 1, "text_config": nested}
     assert target_shape(config, shown="t") == TARGET
-    with pytest.raises(CheckpointProblem, match="no whole number for vocab_size, num_hidden_layers"):
+    with pytest.raises(CheckpointProblem, match="no whole number of 31 bits for vocab_size, num_hidden_layers"):
         target_shape({"hidden_size": 128}, shown="t")
 
 

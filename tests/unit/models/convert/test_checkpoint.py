@@ -14,6 +14,12 @@ from tests.helpers.tiny_checkpoint import write_draft, write_target
 Damage = Callable[[Path], object]
 
 
+def sparse(file: Path, size: int) -> None:
+    """A file of zeros that takes no room."""
+    file.touch()
+    os.truncate(file, size)
+
+
 @pytest.fixture
 def draft(tmp_path: Path) -> Path:
     return write_draft(tmp_path / "draft", SMALL)
@@ -39,6 +45,8 @@ def test_one_file_and_three_say_the_same(tmp_path: Path) -> None:
     [
         (lambda f: (f / "config.json").unlink(), "no config.json, so no checkpoint"),
         (lambda f: (f / "config.json").write_text("{"), "config.json: not valid JSON"),
+        (lambda f: sparse(f / "config.json", 300_000_000), "300000000 bytes, expected at most 4194304"),
+        (lambda f: sparse(f / "model.safetensors.index.json", 1 << 26), "67108864 bytes, expected at most 33554432"),
         (lambda f: (f / "model.safetensors").unlink(), r"no model\*.safetensors\n"),
         (lambda f: (f / "model.safetensors").rename(f / "draft.safetensors"), "found only draft.safetensors"),
         (lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin"), "found only pytorch_model.bin"),

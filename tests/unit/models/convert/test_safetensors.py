@@ -56,11 +56,66 @@ def test_a_length_that_cannot_be_is_refused(prefix: bytes, size: int, fault: str
         ({"shape": [2, -3]}, "no list of sizes"),
         ({"shape": [True]}, "no list of sizes"),
         ({"dtype": 7}, "no entry with a dtype"),
+        ({"dtype": "F4", "shape": [10**400]}, "more than 9223372036854775807 values"),
+        ({"dtype": "F4", "shape": [0, 1 << 63]}, "more than 9223372036854775807 values"),
+        ({"dtype": "F4", "shape": [1 << 32, 1 << 31]}, "more than 9223372036854775807 values"),
+        ({"data_offsets": [0, 10**400]}, "the file is cut short"),
     ],
 )
 def test_an_entry_that_does_not_fit_is_named(change: dict[str, object], fault: str) -> None:
     with pytest.raises(CheckpointProblem, match=f"tensor 'a': .*{fault}"):
         parsed({**GOOD, **change})
+
+
+def spanned(*spans: tuple[int, int]) -> bytes:
+    entries = {
+        str(at): {"dtype": "U8", "shape": [end - begin], "data_offsets": [begin, end]}
+        for at, (begin, end) in enumerate(spans)
+    }
+    return json.dumps(entries).encode()
+
+
+def test_values_lie_one_behind_the_other_in_any_order_of_names() -> None:
+    assert len(parse_header(spanned((4, 24), (0, 4), (4, 4)), 24, shown="x")) == 3
+    assert parse_header(spanned(), 0, shown="x") == {}
+
+
+@pytest.mark.parametrize(
+    ("spans", "fault"),
+    [
+        (((0, 24), (20, 24)), "two tensors share bytes at 20 to 24"),
+        (((0, 24), (0, 24)), "two tensors share bytes at 0 to 24"),
+        (((4, 24),), "bytes of no tensor at 0 to 4"),
+        (((0, 4), (8, 24)), "bytes of no tensor at 4 to 8"),
+        (((0, 16),), "bytes of no tensor at 16 to 24"),
+        ((), "bytes of no tensor at 0 to 24"),
+    ],
+)
+def test_values_that_share_bytes_or_leave_some_out_are_refused(
+    spans: tuple[tuple[int, int], ...], fault: str
+) -> None:
+    with pytest.raises(CheckpointProblem, match=f"x.safetensors: {fault}, which the format forbids"):
+        parse_header(spanned(*spans), 24, shown="x.safetensors")
+
+
+def test_stray_bytes_behind_the_values_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    write_safetensors(file, {"a": bfloat16(np.zeros(5))})
+    file.write_bytes(file.read_bytes() + b"x")
+    with pytest.raises(CheckpointProblem, match="bytes of no tensor at 10 to 11"):
+        read_tensors(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (b'{"a": {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]}, "a": {}}', "a"),
+        (b'{"a": {"dtype": "U8", "shape": [0], "shape": [1], "data_offsets": [0, 0]}}', "shape"),
+    ],
+)
+def test_a_name_that_stands_twice_is_refused(text: bytes, name: str) -> None:
+    with pytest.raises(CheckpointProblem, match=f"x: '{name}' stands twice in one object"):
+        parse_header(text, 0, shown="x")
 
 
 @pytest.mark.parametrize(("text", "fault"), [(b"[1]", "is a list"), (b'{"a"', "no JSON"), (b"[" * 9999, "no JSON")])
