@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shlex
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from ci.files import exclusive, no_space_as_error, require_free_space, staged_fi
 from ci.home import Home
 from ci.models.head import fault_of_answer, fault_of_head
 from ci.models.lock import FromIndex, ModelEntry, Role, Shard, load_models, model_named, require_pinned
-from ci.models.shelf import Report, Stamp, fault_of
+from ci.models.shelf import Report, Stamp, fault_of, require_no_folder
 from ci.models.side_by_side import Meter, in_parallel
 from ci.models.sources.asking import TERMS, Wanted
 from ci.models.sources.transfer import Partial, transfer
@@ -128,13 +127,13 @@ def _alone(home: Home, entry: ModelEntry, console: Console | None) -> contextlib
 
 def _verified(file: File, meter: Meter, *, again: bool) -> bool:
     """Whether the file is here with its pinned bytes; hashes it where its stamp does not say so."""
-    if file.path.is_dir():
-        raise UsageProblem(f"{file.path}: a folder is in the place of this file", hint=moved_away(file.path))
+    require_no_folder(file.path)
     if not file.path.is_file():
         return False
     if file.stamped and not again:
         return True
-    meter.say(f"{file.path.name}: hashing it" + ("" if again else ": not verified before, or touched since"))
+    why = "" if again else ": not verified before, or touched since, or less than a second before"
+    meter.say(f"{file.path.name}: hashing it{why}")
     fault = fault_of(file.path, file.shard, meter.of(file.shard.name))
     if fault is None:
         file.stamp.put(file.path, file.shard)
@@ -142,11 +141,6 @@ def _verified(file: File, meter: Meter, *, again: bool) -> bool:
         file.stamp.drop()  # bytes that rot leave no trace in the times, so the stamp would go on to vouch for them
         meter.say(f"{file.path}: {fault}")
     return fault is None
-
-
-def moved_away(path: Path) -> str:
-    """What a person types when a folder stands where a file goes."""
-    return f"mv {shlex.quote(str(path))} {shlex.quote(str(path))}.folder, then run the command again"
 
 
 def _obtain(home: Home, entry: ModelEntry, missing: Sequence[File], meter: Meter) -> None:

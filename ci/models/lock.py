@@ -19,10 +19,12 @@ ADDRESS = re.compile(
 )
 """An address of a file: its folder, its name, and a query."""
 
-FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]*"  # what the name of a pinned file matches
+
+FileName = Annotated[str, Field(pattern=rf"^{PLAIN_NAME}$")]
 """A plain name that cannot leave its folder."""
 
-FilePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*(/[A-Za-z0-9][A-Za-z0-9._+-]*)*$")]
+FilePath = Annotated[str, Field(pattern=rf"^{PLAIN_NAME}(/{PLAIN_NAME})*$")]
 """A path inside a repository; no part of it begins with a dot."""
 
 

@@ -11,6 +11,7 @@ from ci.home import Home
 from ci.models import checkpoints
 from ci.models.head import fault_of_answer
 from ci.models.lock import FromHub, ModelEntry, Shard
+from ci.models.plain_names import require_plain_paths
 from ci.models.shard_names import split_names
 from ci.models.shelf import Report, digest, shard_of
 from ci.models.sources.asking import TERMS, Wanted
@@ -22,10 +23,11 @@ FEW = 12
 """Files of a repository that a message lists."""
 
 
-def hub_model(file: str | None, found: Found, repo: str) -> tuple[Shard, ...]:
+def hub_model(file: str | None, found: Found, repo: str, model: str) -> tuple[Shard, ...]:
     """The files of one GGUF model of a repository, by the digests that the hub states."""
     offered = {each.name: each for each in found.files}
     names = siblings(file or only_model(list(offered), repo), list(offered), repo)
+    require_plain_paths(names, repo, model)
     return tuple(shard_of(name, offered[name].size, offered[name].sha256, repo) for name in names)
 
 
@@ -65,11 +67,13 @@ def hub_checkpoint(
     offered = {each.name: each for each in found.files if each.size != 0}  # an empty file says nothing
     if fault := checkpoints.fault_of(list(offered), weights=entry.has_weights):
         raise ModelNotOffered(f"{source.repo}: {fault}")
+    names = checkpoints.wanted(list(offered), weights=entry.has_weights)
+    require_plain_paths(names, source.repo, entry.id)
     at, shelf = source.model_copy(update={"revision": found.commit}), home.models / entry.id
     with exclusive(shelf / ".lock"):
         return tuple(
             shard_of(name, file.size, file.sha256 or _sha256_of(file, at, shelf, environ, report), source.repo)
-            for name in checkpoints.wanted(list(offered), weights=entry.has_weights)
+            for name in names
             for file in (offered[name],)
         )
 

@@ -45,16 +45,18 @@ def with_pin(
     """
     lines = _lines(text)
     begin, end = _block(lines, at)
-    block = _without_shards(lines[begin:end], source)
+    ending = "\r" if 2 * text.count("\r\n") > text.count("\n") else ""
+    block = _without_shards([line.removesuffix("\r") for line in lines[begin:end]], source)
     block = _with_keys(block, "[[model]]", own)
     block = _with_keys(block, f"[model.{source}]", keys)
     added = [line for shard in shards for line in ("", *_lines(shard_toml(source, shard)))]
-    return "\n".join([*lines[:begin], *_stripped(block), *added, *_gap(lines[end:]), *lines[end:]]) + "\n"
+    new = [line + ending for line in (*_stripped(block), *added, *_gap(lines[end:]))]
+    return "\n".join([*lines[:begin], *new, *lines[end:]]) + "\n"
 
 
 def entry_text(text: str, at: int) -> str:
     """One entry as it stands in the lock, without what stands around it."""
-    lines = _lines(text)
+    lines = [line.removesuffix("\r") for line in _lines(text)]
     begin, end = _block(lines, at)
     return "\n".join(_stripped(lines[begin:end])) + "\n"
 

@@ -15,8 +15,9 @@ from ci.models import checkpoints
 from ci.models.head import HEAD, fault_of_head
 from ci.models.lock import FromHub, FromUrl, Local, ModelEntry, Shard, load_models
 from ci.models.pin_text import with_pin
+from ci.models.plain_names import require_plain_files, require_plain_paths
 from ci.models.shard_names import split_names
-from ci.models.shelf import Report, Stamp, digest, shard_of
+from ci.models.shelf import Report, Stamp, digest, require_no_folder, shard_of
 from ci.models.sources.asking import Wanted
 from ci.models.sources.transfer import Partial, transfer
 
@@ -108,7 +109,7 @@ def hub_pin(
     if entry.is_checkpoint:
         shards = hub_checkpoint(home, entry, source, found, environ, report)
     else:
-        shards = hub_model(asked.file or source.file, found, source.repo)
+        shards = hub_model(asked.file or source.file, found, source.repo, entry.id)
         keys = ({"file": shards[0].file} if asked.file else {}) | keys
     own = {"licence": found.licence} if found.licence and entry.licence == UNKNOWN else {}
     notes = () if found.licence else (f"{source.repo} states no licence: read its card before you use the model",)
@@ -125,10 +126,18 @@ def local_pin(home: Home, entry: ModelEntry, source: Local, asked: Asked, report
         )
     file = Path(asked.file or source.path or "").expanduser().absolute()  # the hub's cache links to nameless blobs
     if entry.is_checkpoint:
-        return Pin(source="local", shards=_local_parts(home, entry, file, report), keys={"path": str(file)})
-    paths = [file.with_name(name) for name in split_names(file.name)]
-    shards = tuple(_local_shard(home, entry, path, report) for path in paths)
-    return Pin(source="local", shards=shards, keys={"path": str(paths[0])})
+        parts = _local_parts(home, entry, file, report)
+        return Pin(source="local", shards=parts, keys={"path": str(file)}, notes=_licence_notes(entry))
+    paths = _local_files(entry, file)
+    shards = tuple(_hashed(home, entry, path, report) for path in paths)
+    return Pin(source="local", shards=shards, keys={"path": str(paths[0])}, notes=_licence_notes(entry))
+
+
+def _licence_notes(entry: ModelEntry) -> tuple[str, ...]:
+    """What a person does where the source states no licence."""
+    if entry.licence != UNKNOWN:
+        return ()
+    return (f"the licence of {entry.id} is unknown: read the model's card, then set licence in its entry",)
 
 
 def _local_parts(home: Home, entry: ModelEntry, folder: Path, report: Report) -> tuple[Shard, ...]:
@@ -138,17 +147,23 @@ def _local_parts(home: Home, entry: ModelEntry, folder: Path, report: Report) ->
     if fault := checkpoints.fault_of(there, weights=entry.has_weights):
         raise CheckpointProblem(f"{folder}: {fault}")
     names = checkpoints.wanted(there, weights=entry.has_weights)
+    require_plain_paths(names, str(folder), entry.id)
     return tuple(_hashed(home, entry, folder / name, report) for name in names)
 
 
-def _local_shard(home: Home, entry: ModelEntry, path: Path, report: Report) -> Shard:
-    if not path.is_file():
-        raise UsageProblem(f"{path}: no such file", hint=f"invoke pin-model --model {entry.id} --file FILE")
-    with path.open("rb") as stream:
-        fault = fault_of_head(stream.read(HEAD))
-    if fault:
-        raise NotAModel(f"{path}: {fault}", hint="name a .gguf file")
-    return _hashed(home, entry, path, report)
+def _local_files(entry: ModelEntry, file: Path) -> tuple[Path, ...]:
+    """All files of a model on this machine; what is wrong with one is told before any is hashed."""
+    paths = tuple(file.with_name(name) for name in split_names(file.name)) if file.name else (file,)
+    for path in (file, *paths):
+        if not path.is_file():
+            raise UsageProblem(f"{path}: no such file", hint=f"invoke pin-model --model {entry.id} --file FILE")
+    require_plain_files(paths, entry.id)
+    for path in paths:
+        with path.open("rb") as stream:
+            fault = fault_of_head(stream.read(HEAD))
+        if fault:
+            raise NotAModel(f"{path}: {fault}", hint="name a .gguf file")
+    return paths
 
 
 def _hashed(home: Home, entry: ModelEntry, path: Path, report: Report) -> Shard:
@@ -159,10 +174,13 @@ def _hashed(home: Home, entry: ModelEntry, path: Path, report: Report) -> Shard:
 
 def url_pin(home: Home, entry: ModelEntry, source: FromUrl, report: Report) -> Pin:
     """The digests of the files behind an address: they are downloaded, and stay on the shelf."""
-    shelf = home.models / entry.id
+    shelf, names = home.models / entry.id, split_names(source.name)
+    require_plain_paths(names, source.address, entry.id)
+    for name in names:
+        require_no_folder(shelf / name)
     with exclusive(shelf / ".lock"):
-        shards = tuple(_url_shard(shelf, source, name, report) for name in split_names(source.name))
-    return Pin(source="url", shards=shards)
+        shards = tuple(_url_shard(shelf, source, name, report) for name in names)
+    return Pin(source="url", shards=shards, notes=_licence_notes(entry))
 
 
 def _url_shard(shelf: Path, source: FromUrl, name: str, report: Report) -> Shard:
@@ -187,7 +205,7 @@ def pinned_text(path: Path, entry: ModelEntry, pin: Pin) -> str:
     Raises:
         ConfigProblem: the entry is not written as tables of its own.
     """
-    text = path.read_text(encoding="utf-8")
+    text = path.read_bytes().decode()  # with its line ends as they are
     return with_pin(text, place_of(entry, path), pin.source, own=pin.own, keys=pin.keys, shards=pin.shards)
 
 
@@ -201,7 +219,7 @@ def write_pin(path: Path, entry: ModelEntry, pin: Pin) -> None:
     expected = {**load_models(path), entry.id: pin.put_on(entry)}
     text = pinned_text(path, entry, pin)
     with no_space_as_error(str(path)), staged_file(path) as staging:
-        staging.write_text(text, encoding="utf-8")
+        staging.write_bytes(text.encode())
         if load_models(staging) != expected:
             raise ConfigProblem(f"{path}: the pin of {entry.id} has no place in it", hint=f"pin {entry.id} by hand")
         staging.chmod(0o644)

@@ -1,18 +1,19 @@
 """Verified model files: what was hashed is remembered, so that 20 GB are not read again for every command.
 
 A file counts as verified while size, inode and both times are those of the moment it was hashed. A file that was
-written less than a second before its stamp could change without a trace in its times, so it is hashed again; that
-meets small files only, because hashing a large one takes longer.
+written less than a second before its stamp could change without a trace in its times, so it is hashed once more on
+its second use; that meets only files that are hashed within a second, which may well be a few hundred MB.
 """
 
 import hashlib
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import time_ns
 
 from ci.config import parse
-from ci.errors import ConfigProblem, ModelNotOffered
+from ci.errors import ConfigProblem, ModelNotOffered, UsageProblem
 from ci.files import CHUNK, read_json, write_json
 from ci.models.lock import Shard
 from ci.outcome import JsonMap
@@ -90,6 +91,17 @@ def fault_of(path: Path, shard: Shard, report: Report = silent) -> str | None:
         return f"{size} bytes, the pin says {shard.size}"
     found = digest(path, report)
     return None if found == shard.sha256 else f"sha256 is {found}, the pin is {shard.sha256}"
+
+
+def require_no_folder(path: Path) -> None:
+    """Nothing but a file may stand where a file of a model goes.
+
+    Raises:
+        UsageProblem: a folder does.
+    """
+    if path.is_dir():
+        away = f"mv {shlex.quote(str(path))} {shlex.quote(str(path))}.folder, then run the command again"
+        raise UsageProblem(f"{path}: a folder is in the place of this file", hint=away)
 
 
 def shard_of(name: str, size: int | None, sha256: str | None, shown: str) -> Shard:

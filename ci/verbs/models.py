@@ -10,7 +10,7 @@ from ci.console import Console
 from ci.errors import EXIT_OK, UsageProblem
 from ci.files import exclusive
 from ci.home import Home
-from ci.models.fetch import files_of
+from ci.models.fetch import FOREVER, files_of
 from ci.models.lock import MODELS_FILE, ModelEntry, load_models, model_named, require_pinned
 from ci.models.pin_text import entry_text
 from ci.models.pinning import Asked, new_pin, pinned_text, place_of, write_pin
@@ -94,6 +94,8 @@ def _size(plan: JsonMap) -> str:
     return f"{plan['size'] / 1e6:,.1f} MB" if plan["size"] else ""
 
 
+LOCKED = "another run is at work: waiting for its end to write the pin"
+
 STATES = {
     "pinned": "this is the entry now",
     "already pinned": "this was pinned before; nothing was changed",
@@ -116,7 +118,8 @@ def pin_model(
     pin = new_pin(home, entry, asked, console, os.environ) if asked.anew or not entry.pinned else None
     text = pinned_text(lock_file, entry, pin) if pin else lock_file.read_text(encoding="utf-8")
     if pin and not dry_run:
-        with exclusive(home.lock):
+        # what was downloaded or hashed for hours is not thrown away because the pipeline runs
+        with exclusive(home.lock, wait_s=FOREVER, on_wait=lambda: console.say(LOCKED)):
             write_pin(lock_file, entry, pin)
     state = ("dry run" if dry_run else "pinned") if pin else "already pinned"
     command = asked.command if state == "dry run" else f"invoke fetch-models --model {entry.id}"

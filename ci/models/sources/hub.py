@@ -6,9 +6,10 @@ a mirror; HF_TOKEN is sent to that host only. A token that a log-in left in a fi
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from httpx2 import HTTPError
-from huggingface_hub import HfApi, ModelInfo, hf_hub_url
+from huggingface_hub import HfApi, ModelInfo, constants, hf_hub_url
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -25,6 +26,10 @@ from ci.redact import without_credentials
 HUB = "https://huggingface.co"
 TIMEOUT_S = 30.0
 FORBIDDEN = 403
+MOST_OF_LABEL = 63
+MOST_OF_LICENCE = 100
+"""Characters of what a hub calls the licence."""
+constants.HF_HUB_DISABLE_TELEMETRY = True  # only what was asked for goes out
 MISSING = 404
 
 
@@ -51,8 +56,34 @@ class Found:
 
 
 def endpoint_of(environ: Mapping[str, str]) -> str:
-    """The hub to ask."""
-    return (environ.get("HF_ENDPOINT") or HUB).rstrip("/")
+    """The hub to ask.
+
+    Raises:
+        UsageProblem: HF_ENDPOINT is no http(s) address of a host.
+    """
+    endpoint = (environ.get("HF_ENDPOINT") or HUB).rstrip("/")
+    if not _is_host(endpoint):
+        raise UsageProblem(
+            f"HF_ENDPOINT is {without_credentials(endpoint)!r}, not http(s)://HOST",
+            hint="unset HF_ENDPOINT, or name a hub: export HF_ENDPOINT=https://huggingface.co",
+        )
+    return endpoint
+
+
+def _is_host(endpoint: str) -> bool:
+    """Whether paths can be appended to it."""
+    try:
+        found = urlsplit(endpoint)
+        has_host = bool(found.hostname) and (found.port or 1) > 0 and _is_name(found.hostname or "")
+    except ValueError:
+        return False
+    plain = all("!" <= letter <= "~" for letter in endpoint) and not set(endpoint) & set("?#\\")
+    return plain and has_host and found.scheme in ("http", "https")
+
+
+def _is_name(host: str) -> bool:
+    """Whether a host has no empty or too long label (RFC 1035, 2.3.4)."""
+    return all(0 < len(label) <= MOST_OF_LABEL for label in host.removesuffix(".").split("."))
 
 
 def token_of(environ: Mapping[str, str]) -> str | None:
@@ -115,4 +146,10 @@ def _found(info: ModelInfo, shown: str) -> Found:
         for each in info.siblings or ()
     )
     licence = getattr(info.card_data, "license", None)
-    return Found(commit=info.sha, files=files, licence=licence if isinstance(licence, str) else None)
+    return Found(commit=info.sha, files=files, licence=_plain(licence) if isinstance(licence, str) else None)
+
+
+def _plain(licence: str) -> str | None:
+    """What can stand in a table and in models.toml of it; None of nothing."""
+    printable = "".join(letter if letter.isprintable() else " " for letter in licence[: 10 * MOST_OF_LICENCE])
+    return " ".join(printable.split())[:MOST_OF_LICENCE].strip() or None

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from ci.console import Console
-from ci.errors import DigestMismatch, DownloadFailed, ModelNotOffered
+from ci.errors import DigestMismatch, DownloadFailed, ModelNotOffered, UsageProblem
 from ci.files import exclusive
 from ci.home import Home
 from ci.models.fetch import ensure_files, files_of
 from ci.models.lock import FromHub, ModelEntry
 from ci.models.sources import transfer
 from ci.models.sources.answer import Origin
-from ci.models.sources.hub import look_up
+from ci.models.sources.hub import HUB, endpoint_of, look_up
 from tests.helpers.file_sites import COMMIT, Fault, Served, Site, serving, with_repository
 from tests.helpers.made_models import GGUF, entry, home_at, sha256, shard
 
@@ -198,3 +198,39 @@ def test_a_hub_says_why_it_refuses(hub: Site, code: str, kind: type[Exception], 
 def test_a_hub_that_is_not_there_is_told() -> None:
     with pytest.raises(DownloadFailed, match=f"127.0.0.1:1/{REPO} at main"):
         look_up(REPO, "main", {"HF_ENDPOINT": "http://127.0.0.1:1"})
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "huggingface.co",
+        "file:///etc",
+        "http://",
+        "http://[::1",
+        "http://h:99999",
+        "http://h:x",
+        f"http://{'a' * 70}.org",
+        "http://a..b",
+        "https://h/?x=1",
+        "http://h\u00fcb",
+        "http://a b",
+        " ",
+        "http://a\nb",
+    ],
+)
+def test_a_hub_that_is_no_address_is_told(endpoint: str) -> None:
+    with pytest.raises(UsageProblem, match="HF_ENDPOINT is") as caught:
+        look_up(REPO, "main", {"HF_ENDPOINT": endpoint})
+    assert "HF_ENDPOINT" in caught.value.hint
+
+
+@pytest.mark.parametrize("endpoint", ["", "http://127.0.0.1:9/", "http://[::1]:9", "https://mirror.example.org/hf"])
+def test_a_hub_may_be_anywhere(endpoint: str) -> None:
+    assert endpoint_of({"HF_ENDPOINT": endpoint}) in (endpoint.rstrip("/"), HUB)
+
+
+def test_a_hub_is_asked_once_and_not_told_what_runs_here(hub: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.utils._headers.detect_agent", lambda: "somebody")
+    look_up(REPO, "main", {"HF_ENDPOINT": hub.url})
+    (asked,) = hub.asked
+    assert "somebody" not in asked.headers["user-agent"]

@@ -1,5 +1,6 @@
 """pin-model and fetch-models against servers on this machine: what is pinned is what the source has."""
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from ci.console import Console
 from ci.errors import ConfigProblem, DownloadFailed, ModelNotOffered, NotAModel, UsageProblem
+from ci.files import exclusive
 from ci.home import Home
 from ci.models.lock import ModelEntry, Shard, load_models
 from ci.models.pinning import Asked
@@ -245,3 +247,71 @@ def test_names_and_all_exclude_each_other(lock: Lock) -> None:
 
 def test_a_shard_knows_its_name() -> None:
     assert Shard(file="q4/tiny.gguf", size=1, sha256="0" * 64).name == "tiny.gguf"
+
+
+def test_a_name_that_cannot_be_pinned_is_told_before_anything_is_read_or_asked(
+    lock: Lock, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = list[Path]()
+    monkeypatch.setattr("ci.models.pinning.digest", lambda path, _: read.append(path))
+    (tmp_path / "my model.gguf").write_bytes(GGUF)
+    lock.write("[model.local]\n")
+    with pytest.raises(UsageProblem, match="cannot be pinned"):
+        lock.pin(file=str(tmp_path / "my model.gguf"))
+    with pytest.raises(UsageProblem, match="no such file"):
+        lock.pin(file="/")
+    lock.write(f'[model.url]\naddress = "{site.url}/a/m%20y.gguf"\n')
+    with pytest.raises(UsageProblem, match="cannot be pinned"):
+        lock.pin()
+    assert (read, site.asked) == ([], [])
+    assert not lock.entry.pinned
+
+
+def test_a_local_model_of_unknown_licence_comes_with_a_note(
+    lock: Lock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tiny.gguf").write_bytes(GGUF)
+    for licence, notes in (("unknown", 1), ("MIT", 0)):
+        lock.write("[model.local]\n", licence=licence)
+        lock.pin(file=str(tmp_path / "tiny.gguf"))
+        said = json.loads(capsys.readouterr().out)["notes"]
+        assert len(said) == notes
+        assert all("read the model's card, then set licence" in note for note in said)
+
+
+def test_a_pin_waits_for_the_pipeline_instead_of_being_thrown_away(
+    lock: Lock, site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.files = {"/a/tiny.gguf": Served(content=GGUF)}
+    lock.write(f'[model.url]\naddress = "{site.url}/a/tiny.gguf"\n')
+    with contextlib.ExitStack() as pipeline, monkeypatch.context() as patched:
+        pipeline.enter_context(exclusive(lock.home.lock))
+        say = Console.say
+
+        def told(console: Console, words: str, **rest: str) -> None:
+            say(console, words, **rest)
+            pipeline.close()
+
+        patched.setattr(Console, "say", told)
+        assert lock.pin().shards == (shard(),)
+    assert "another run is at work" in capsys.readouterr().err
+    assert len(site.asked) == 1
+
+
+def test_the_line_ends_of_a_lock_stay(lock: Lock, hub: Site) -> None:
+    lock.write('[model.hub]\nrepo = "owner/one"\n\n# the end\n')
+    lock.path.write_bytes(lock.path.read_bytes().replace(b"\n", b"\r\n"))
+    assert lock.pin().pinned
+    text = lock.path.read_bytes()
+    assert text.count(b"\n") == text.count(b"\r\n") > 10
+    assert b"\r\r" not in text
+
+
+def test_the_licence_of_a_hub_fits_into_a_line(lock: Lock, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_repository(site, site, "owner/one", {"tiny.gguf": GGUF}, licence=" \x1b[31m a\n\tb " + "x" * 5000)
+    monkeypatch.setenv("HF_ENDPOINT", site.url)
+    lock.write('[model.hub]\nrepo = "owner/one"\n')
+    licence = lock.pin().licence
+    assert licence.startswith("[31m a b x")
+    assert len(licence) == 100
+    assert licence.isprintable()
