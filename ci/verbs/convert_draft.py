@@ -1,12 +1,15 @@
 """convert-draft: a draft that is published as safetensors becomes GGUF files, by the converter of the speed tree."""
 
-from collections.abc import Sequence
+import re
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ci.builds.store import stored_builds
 from ci.console import Console
-from ci.errors import EXIT_OK, UsageProblem
+from ci.errors import EXIT_OK, ConversionFailed, UsageProblem
 from ci.files import exclusive, require_free_space
 from ci.home import Home
 from ci.models.convert.agree import DraftShape, draft_shape, refuse_strangers, target_shape
@@ -15,16 +18,20 @@ from ci.models.convert.converting import Job, Made, Product, convert, required_b
 from ci.models.convert.environment import ensure_environment, environment_of
 from ci.models.convert.programs import QUANTIZER, check_types
 from ci.models.fetch import ensure_files, files_of
-from ci.models.lock import ModelEntry, Role, load_models, model_named, require_pinned
+from ci.models.lock import ModelEntry, Role, load_models, require_pinned
 from ci.outcome import JsonMap
 from ci.pipeline import run_pipeline
 from ci.stage import Context
 from ci.stages import build, rebase, sync
 from ci.stages.values import Built, Rebased
+from ci.suggest import did_you_mean
 from ci.verbs import pipeline
 
 HEADINGS = ("file", "MB", "tensors by type", "block", "target layers", "confidence head")
 ENDING = ".gguf"
+REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+"""`owner/name`, as a hub has it; anything else with a slash is a path."""
+UNCHECKED = "not checked: "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +67,7 @@ def convert_draft(home: Home, console: Console, asked: Request) -> int:
     """
     planned = plan(home, console, asked)
     if asked.dry_run:
-        return show_plan(home, console, planned)
+        return show_plan(home, console, planned, checked_types(home, asked))
     tree, quantizer = tools(home, console, asked)
     job = Job(
         draft=planned.draft,
@@ -102,11 +109,11 @@ def checkpoint_folder(
         raise UsageProblem(f"--{option} is required", hint="invoke convert-draft --help")
     if Path(named).is_dir():
         return Path(named), None
-    if "/" in named:
-        fetch = f"hf download {named} --local-dir {Path(named).name}  # where it is a repository's name"
-        raise UsageProblem(f"--{option} {named}: no such folder", hint=fetch)
-    entry = model_named(load_models(), named)
-    if not entry.is_checkpoint or (option == "draft" and entry.role is not Role.DRAFT):
+    models = load_models()
+    if named not in models:
+        raise _nothing_there(named, models, option=option)
+    entry = models[named]
+    if not _serves(entry, option):
         raise UsageProblem(
             f"--{option} {named}: {_words(entry)}", hint="name a checkpoint of models.toml, or a folder"
         )
@@ -117,8 +124,55 @@ def checkpoint_folder(
     return files[0].parent, tuple(file.name for file in files)
 
 
+def _serves(entry: ModelEntry, option: str) -> bool:
+    return entry.is_checkpoint and (option != "draft" or entry.role is Role.DRAFT)
+
+
+def _nothing_there(named: str, models: Mapping[str, ModelEntry], *, option: str) -> UsageProblem:
+    """What a name means that is neither a folder nor an id, and what to type next."""
+    fault, path = f"--{option} {named}: no such folder", Path(named)
+    if path.exists():
+        return UsageProblem(
+            f"--{option} {named}: a file, no folder", hint=f"--{option} {shlex.quote(str(path.parent))}"
+        )
+    if REPOSITORY.fullmatch(named):
+        fetch = f"hf download {named} --local-dir {path.name}  # where it is a repository's name"
+        return UsageProblem(fault, hint=fetch)
+    if "/" in named:
+        above = next(folder for folder in path.resolve().parents if folder.is_dir())
+        return UsageProblem(fault, hint=f"ls {shlex.quote(str(above))}  # the nearest folder that is there")
+    usable = [entry.id for entry in models.values() if _serves(entry, option)]
+    guess = did_you_mean(named, [*usable, *(place.name for place in Path().iterdir() if place.is_dir())])
+    return UsageProblem(
+        f"{fault}, and not in models.toml{guess}", hint=f"name a folder, or a checkpoint: {', '.join(usable)}"
+    )
+
+
 def _words(entry: ModelEntry) -> str:
     return "only what a conversion reads of a target" if entry.is_checkpoint else "a GGUF model, not a checkpoint"
+
+
+def types_of(asked: Request) -> tuple[str, ...]:
+    """The types to quantise to, each once."""
+    return tuple(dict.fromkeys(kind.upper() for kind in asked.quantise))
+
+
+def checked_types(home: Home, asked: Request) -> str:
+    """What is known of the types before anything is built: a stored llama-quantize knows them, or nothing does.
+
+    Raises:
+        UsageProblem: the newest stored llama-quantize that answers does not know one of them.
+    """
+    if not asked.quantise:
+        return "none asked for: 16 bits"
+    builds = [one for one in stored_builds(home) if one.target == "cpu" and QUANTIZER in one.files]
+    for one in sorted(builds, key=lambda one: (int(one.tag[1:]), one.variant == "speed"), reverse=True):
+        try:
+            check_types(one.path / QUANTIZER, types_of(asked))
+        except ConversionFailed:
+            continue  # of another platform, or damaged: it is built again before it is used
+        return f"{', '.join(types_of(asked))}: known to the {QUANTIZER} of {one.label}"
+    return UNCHECKED + (f"no stored {QUANTIZER} answers" if builds else "no build is here yet")
 
 
 def products_of(home: Home, name: str, asked: Request) -> tuple[Product, ...]:
@@ -127,7 +181,7 @@ def products_of(home: Home, name: str, asked: Request) -> tuple[Product, ...]:
     Raises:
         UsageProblem: `--out` with several products, of another ending, or of a file that is there.
     """
-    kinds = tuple(dict.fromkeys(kind.upper() for kind in asked.quantise)) or ("",)
+    kinds = types_of(asked) or ("",)
     if not asked.out:
         folder = home.out / "drafts"
         return tuple(
@@ -154,11 +208,11 @@ def tools(home: Home, console: Console, asked: Request) -> tuple[str, Path | Non
     if not asked.quantise:
         return context.value(Rebased).tree, None
     program = context.value(Built).speed / QUANTIZER
-    check_types(program, [kind.upper() for kind in asked.quantise])
+    check_types(program, types_of(asked))
     return context.value(Rebased).tree, program
 
 
-def show_plan(home: Home, console: Console, planned: Planned) -> int:
+def show_plan(home: Home, console: Console, planned: Planned, types: str) -> int:
     """What a conversion would take; nothing is changed."""
     shape, environment = planned.shape, environment_of(home)
     rows = [
@@ -166,6 +220,7 @@ def show_plan(home: Home, console: Console, planned: Planned) -> int:
         ("is", f"{shape.architecture}, block {shape.block_size}, Markov rank {shape.rank}, {_confidence(shape)}"),
         ("target", f"{planned.target.folder}: width {shape.width} and {shape.vocabulary} tokens, as the draft has"),
         ("environment", "is there" if environment.ready else f"would be made: {environment.recipe.words}"),
+        ("types", types),
         *(("would make", f"{product.path} ({product.kind or '16 bits'})") for product in planned.products),
     ]
     console.table(("what", "found"), rows, title="dry run: nothing was changed")
@@ -174,6 +229,7 @@ def show_plan(home: Home, console: Console, planned: Planned) -> int:
             "draft": str(planned.draft.folder),
             "target": str(planned.target.folder),
             "environment": {"folder": str(environment.folder), "ready": environment.ready},
+            "types_checked": not types.startswith(UNCHECKED),
             "would_make": [str(product.path) for product in planned.products],
         }
     )

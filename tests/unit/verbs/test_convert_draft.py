@@ -1,6 +1,7 @@
 """convert-draft before it begins: what is refused, what would be made, and what a person reads."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from ci.models.exact_pair import SMALL
 from ci.models.header.values import Header, ModelHeader, Tensor
 from ci.verbs import convert_draft as verb
 from ci.verbs.convert_draft import Request, convert_draft, plan, products_of, show
+from tests.helpers.made_build import made_build
 from tests.helpers.tiny_checkpoint import write_draft, write_target
 
 
@@ -40,6 +42,70 @@ def test_a_dry_run_says_what_it_would_take_and_changes_nothing(
     assert "Qwen3DSparkModel, block 8, Markov rank 32, with a confidence head" in said.err
     assert "MB to download" in said.err
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def quantizer(known: str, *, answers: bool = True) -> dict[str, bytes]:
+    says = f"echo '   7  or  {known}    :  a type'" if answers else ":"
+    return {"llama-quantize": f"#!/bin/sh\n{says}\nexit 1\n".encode()}
+
+
+def dry(home: Home, asked: Request, capsys: pytest.CaptureFixture[str]) -> tuple[str, bool]:
+    assert convert_draft(home, Console(json_output=True), asked) == EXIT_OK
+    said = capsys.readouterr()
+    return said.err, json.loads(said.out)["types_checked"]
+
+
+def test_a_dry_run_without_a_build_says_that_types_are_not_checked(
+    home: Home, asked: Request, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said, checked = dry(home, asked, capsys)
+    assert ("not checked: no build is here yet" in said, checked) == (True, False)
+    assert dry(home, replace(asked, quantise=()), capsys)[1]
+
+
+def test_a_dry_run_asks_a_stored_quantizer(home: Home, asked: Request, capsys: pytest.CaptureFixture[str]) -> None:
+    made_build(home.root, files=quantizer("Q8_0"))
+    said, checked = dry(home, replace(asked, quantise=("q8_0",)), capsys)
+    assert checked
+    assert "Q8_0: known to the llama-quantize of b7-speed.1" in said
+    with pytest.raises(UsageProblem, match="llama-quantize knows no type 'Q99'"):
+        convert_draft(home, Console(), replace(asked, quantise=("Q99",)))
+
+
+def test_a_stored_quantizer_without_an_answer_checks_nothing(
+    home: Home, asked: Request, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made_build(home.root, files=quantizer("Q8_0", answers=False))
+    said, checked = dry(home, asked, capsys)
+    assert ("not checked: no stored llama-quantize answers" in said, checked) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("draft", "fault", "hint"),
+    [
+        ("owner/name-1.0", "no such folder", "hf download owner/name-1.0 --local-dir name-1.0"),
+        ("/nofolder-here/draft", "no such folder", "ls /  #"),
+        ("./draft", "no such folder", "ls {cwd}  #"),
+        ("../draft", "no such folder", "ls {above}  #"),
+        ("my-drafd", "no such folder, and not in models.toml, did you mean 'my-draft'?", "name a folder, or a check"),
+        (
+            "qwen3-4b-dspar",
+            "no such folder, and not in models.toml, did you mean 'qwen3-4b-dspark'?",
+            "name a folder",
+        ),
+        ("file.txt", "a file, no folder", "--draft ."),
+    ],
+)
+def test_a_name_of_nothing_is_answered_by_what_it_looks_like(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, draft: str, fault: str, hint: str
+) -> None:
+    (tmp_path / "here" / "my-draft").mkdir(parents=True)
+    (tmp_path / "here" / "file.txt").touch()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(UsageProblem) as refused:
+        convert_draft(home, Console(), Request(draft=draft))
+    assert refused.value.message == f"--draft {draft}: {fault}"
+    assert refused.value.hint.startswith(hint.format(cwd=tmp_path / "here", above=tmp_path))
 
 
 @pytest.mark.parametrize(
