@@ -82,13 +82,18 @@ class Pair:
         return self.dir / "simple.gguf"
 
 
+def folder_of(home: Home, spec: PairSpec) -> Path:
+    """Where the files of a pair are, or will be."""
+    return home.models / "pairs" / digest_json(spec.identity)
+
+
 def ensure_pair(home: Home, spec: PairSpec, console: Console | None = None) -> Pair:
     """The pair of a specification, generated unless its files are there and have the digests they were written with.
 
     Raises:
         DiskFull: no room for the files.
     """
-    folder = home.models / "pairs" / digest_json(spec.identity)
+    folder = folder_of(home, spec)
     found = _load(folder, spec)
     if found:
         return found

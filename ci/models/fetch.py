@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from ci.errors import ConfigProblem, DigestMismatch, Interrupted, UsageProblem
 from ci.files import exclusive, no_space_as_error, require_free_space, staged_file
 from ci.home import Home
 from ci.models.head import fault_of_answer, fault_of_head
-from ci.models.lock import FromIndex, ModelEntry, Role, Shard, load_models, model_named, require_pinned
+from ci.models.lock import FromIndex, Generated, ModelEntry, Role, Shard, load_models, model_named, require_pinned
 from ci.models.shelf import Report, Stamp, fault_of, require_no_folder
 from ci.models.side_by_side import Meter, in_parallel
 from ci.models.sources.asking import TERMS, Wanted
@@ -62,7 +63,7 @@ def ensure_files(
     """
     require_pinned(entry)
     if entry.generated is not None:
-        raise UsageProblem(f"model {entry.id!r} is generated, not downloaded", hint="invoke fetch-models")
+        raise _not_one_model(home, entry, entry.generated)
     files = files_of(home, entry)
     if again or not all(file.stamped for file in files):
         with _alone(home, entry, console), _metered(console, entry) as meter:
@@ -70,6 +71,17 @@ def ensure_files(
             if missing:
                 _obtain(home, entry, missing, meter)
     return tuple(file.path for file in files)
+
+
+def _not_one_model(home: Home, entry: ModelEntry, source: Generated) -> UsageProblem:
+    """A pair is three models: how to make them, and how to name one."""
+    from ci.models.exact_pair import PAIRS, folder_of
+
+    target = folder_of(home, PAIRS[source.pair]) / "target.gguf"
+    return UsageProblem(
+        f"model {entry.id!r} is generated, not downloaded: three files beside {target}",
+        hint=f"invoke fetch-models --model {entry.id}, then: invoke inspect-model --file {shlex.quote(str(target))}",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,8 +181,13 @@ def stoppable(report: Report, stop: threading.Event) -> Report:
     return checked
 
 
+def repin_command(entry: ModelEntry) -> str:
+    """What a person types to say where a local model is, or which bytes it has now."""
+    return f"invoke pin-model --model {entry.id} --file {'FOLDER' if entry.is_checkpoint else 'FILE'}"
+
+
 def _refuse_local(entry: ModelEntry, file: File) -> None:
-    hint = f"invoke pin-model --model {entry.id} --file FILE"
+    hint = repin_command(entry)
     if not file.path.is_file():
         raise ConfigProblem(f"model {entry.id!r}: its local file {file.path} is not there", hint=hint)
     raise DigestMismatch(f"{file.path}: not the bytes that are pinned for model {entry.id!r}", hint=hint)

@@ -10,7 +10,8 @@ from ci.console import Console
 from ci.errors import EXIT_OK, UsageProblem
 from ci.files import exclusive
 from ci.home import Home
-from ci.models.fetch import FOREVER, files_of
+from ci.models.exact_pair import MODEL_FILES, PAIRS, folder_of
+from ci.models.fetch import FOREVER, File, files_of, repin_command
 from ci.models.lock import MODELS_FILE, ModelEntry, load_models, model_named, require_pinned
 from ci.models.pin_text import entry_text
 from ci.models.pinning import Asked, new_pin, pinned_text, place_of, write_pin
@@ -55,7 +56,9 @@ def _put(context: Context, entry: ModelEntry, *, again: bool) -> tuple[Path, ...
 
 
 def _place(entry: ModelEntry, files: Sequence[Path]) -> Path:
-    """What a person names to use the model: its first file, or the folder of a checkpoint."""
+    """What a person names to use the model: its first file, the target of a pair, or the folder of a checkpoint."""
+    if entry.generated is not None:
+        return next(path for path in files if path.name == TARGET)
     return files[0].parent if entry.is_checkpoint else files[0]
 
 
@@ -82,18 +85,29 @@ def show_plan(home: Home, console: Console, entries: Sequence[ModelEntry]) -> in
 
 def _plan(home: Home, entry: ModelEntry) -> JsonMap:
     if entry.generated is not None:
-        return {"size": None, "missing": None, "state": "generated where it is not here"}
+        here = all((folder_of(home, PAIRS[entry.generated.pair]) / name).is_file() for name in MODEL_FILES)
+        state = "hashed: it is here" if here else "generated: it is not here"
+        return {"size": None, "missing": None, "state": state}
     files = files_of(home, entry)
     missing = sum(file.missing for file in files)
     state = f"downloaded: {missing / 1e6:,.1f} MB are missing" if missing else "hashed: it is here, and not verified"
+    state = _local_state(entry, files) if entry.local and missing else state
     state = "left as it is: verified" if all(file.stamped for file in files) else state
     return {"size": sum(shard.size for shard in entry.shards), "missing": missing, "state": state}
+
+
+def _local_state(entry: ModelEntry, files: Sequence[File]) -> str:
+    """Why nothing can bring a file of the user's, and what to type."""
+    wrong = next(file for file in files if file.missing)
+    why = "not the pinned bytes" if wrong.path.exists() else "not there"
+    return f"refused: {wrong.path} is {why}; {repin_command(entry)}"
 
 
 def _size(plan: JsonMap) -> str:
     return f"{plan['size'] / 1e6:,.1f} MB" if plan["size"] else ""
 
 
+TARGET = MODEL_FILES[0]
 LOCKED = "another run is at work: waiting for its end to write the pin"
 
 STATES = {

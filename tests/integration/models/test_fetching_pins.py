@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from ci.console import Console
 from ci.errors import ConfigProblem, DownloadFailed, ModelNotOffered, NotAModel, UsageProblem
 from ci.files import exclusive
 from ci.home import Home
+from ci.models.fetch import ensure_model
 from ci.models.lock import ModelEntry, Shard, load_models
 from ci.models.pinning import Asked
 from ci.models.sources import transfer
@@ -315,3 +317,45 @@ def test_the_licence_of_a_hub_fits_into_a_line(lock: Lock, site: Site, monkeypat
     assert licence.startswith("[31m a b x")
     assert len(licence) == 100
     assert licence.isprintable()
+
+
+def test_a_dry_fetch_says_that_a_local_file_is_gone_or_another(
+    lock: Lock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "tiny.gguf"
+    mine.write_bytes(GGUF)
+    lock.write("[model.local]\n")
+    lock.pin(file=str(mine))
+    for change, words in ((mine.unlink, "not there"), (lambda: mine.write_bytes(b"GGUF"), "not the pinned bytes")):
+        change()
+        capsys.readouterr()
+        lock.fetch(dry_run=True)
+        state = json.loads(capsys.readouterr().out)["models"]["tiny"]["state"]
+        assert state == f"refused: {mine} is {words}; invoke pin-model --model tiny --file FILE"
+
+
+def test_a_pair_is_named_by_its_target_and_a_dry_fetch_says_whether_it_is_here(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wish, states, shown = Wish(names=("exact-pair-small",)), list[str](), ""
+    for dry in (True, False, True):
+        assert verbs.fetch_models(home, Console(json_output=True), replace(wish, dry_run=dry)) == 0
+        said = capsys.readouterr()
+        document = json.loads(said.out)
+        if dry:
+            states.append(document["models"]["exact-pair-small"]["state"])
+        else:
+            shown = said.err
+    assert states == ["generated: it is not here", "hashed: it is here"]
+    assert "draft.gguf" not in shown
+    assert "target.gguf" in "".join(shown.split())
+
+
+def test_who_names_a_pair_as_one_model_is_told_how_to_name_a_file_of_it(home: Home) -> None:
+    with pytest.raises(UsageProblem, match="generated, not downloaded") as caught:
+        ensure_model(home, "exact-pair-small")
+    make, look = caught.value.hint.split(", then: ")
+    assert make == "invoke fetch-models --model exact-pair-small"
+    file = Path(look.removeprefix("invoke inspect-model --file "))
+    verbs.fetch_models(home, Console(json_output=True), Wish(names=("exact-pair-small",)))
+    assert file.is_file()
