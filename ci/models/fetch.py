@@ -139,7 +139,8 @@ def _alone(home: Home, entry: ModelEntry, console: Console | None) -> contextlib
 
 def _verified(file: File, meter: Meter, *, again: bool) -> bool:
     """Whether the file is here with its pinned bytes; hashes it where its stamp does not say so."""
-    require_no_folder(file.path)
+    for path in (file.path, file.partial.path):
+        require_no_folder(path)
     if not file.path.is_file():
         return False
     if file.stamped and not again:

@@ -178,6 +178,7 @@ def url_pin(home: Home, entry: ModelEntry, source: FromUrl, report: Report) -> P
     require_plain_paths(names, source.address, entry.id)
     for name in names:
         require_no_folder(shelf / name)
+        require_no_folder(Partial.of(shelf / name).path)
     with exclusive(shelf / ".lock"):
         shards = tuple(_url_shard(shelf, source, name, report) for name in names)
     return Pin(source="url", shards=shards, notes=_licence_notes(entry))

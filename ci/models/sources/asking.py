@@ -33,6 +33,10 @@ LOG_IN = (
     "model: invoke pin-model --model ID --file FILE"
 )
 OTHER_ADDRESS = "name the address of the file itself in ci/config/models.toml, then run the command again"
+UNSAFE = (
+    "check this machine's date and certificates (export REQUESTS_CA_BUNDLE=FILE names those of a proxy), "
+    "then run the command again"
+)
 MOST_PATIENCE_S = 60.0
 """Seconds that a server may ask us to wait."""
 
@@ -110,7 +114,9 @@ def _faults(wanted: Wanted) -> Iterator[None]:
     """The libraries' errors as ours; a ValueError is an address that none of them can read."""
     try:
         yield
-    except (requests.exceptions.SSLError, ValueError) as final:
+    except requests.exceptions.SSLError as unsafe:
+        raise DownloadFailed(f"{wanted.shown}: {without_credentials(str(unsafe))}", hint=UNSAFE) from unsafe
+    except ValueError as final:
         raise DownloadFailed(f"{wanted.shown}: {without_credentials(str(final))}", hint=OTHER_ADDRESS) from final
     except (requests.RequestException, HTTPError, OSError) as broken:
         raise Broken(without_credentials(str(broken))) from broken

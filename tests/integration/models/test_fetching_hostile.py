@@ -12,6 +12,7 @@ from ci.home import Home
 from ci.models import fetch
 from ci.models.fetch import ensure_files, files_of
 from ci.models.lock import FromUrl, ModelEntry
+from ci.models.shelf import silent
 from ci.models.side_by_side import in_parallel
 from ci.models.sources import transfer
 from ci.models.sources.answer import Origin
@@ -135,10 +136,38 @@ def test_a_partial_that_leads_elsewhere_is_not_followed(home: Home, tmp_path: Pa
     assert not file.path.is_symlink()
 
 
-def test_a_folder_in_the_place_of_the_file_is_told_before_anybody_is_asked(home: Home) -> None:
+@pytest.mark.parametrize("name", ["tiny.gguf", ".tiny.gguf.partial"])
+def test_a_folder_in_the_place_of_the_file_is_told_before_anybody_is_asked(home: Home, name: str) -> None:
     gone = model("http://127.0.0.1:1")
     (file,) = files_of(home, gone)
-    file.path.mkdir(parents=True)
+    file.path.with_name(name).mkdir(parents=True)
     with pytest.raises(UsageProblem, match="a folder is in the place") as caught:
         ensure_files(home, gone)
     assert caught.value.hint.startswith("mv ")
+
+
+class Waits(threading.Event):
+    """Remembers how long it was waited for, and lets nobody wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = list[float | None]()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.asked.append(timeout)
+        return False
+
+
+def test_a_busy_server_is_left_alone_for_as_long_as_it_asks(home: Home) -> None:
+    stop = Waits()
+    busy = b"HTTP/1.1 429 Slowly\r\nContent-Length: 0\r\nRetry-After: 7\r\n\r\n"
+    (file,) = files_of(home, model("http://127.0.0.1:1"))
+    with saying(busy) as site, pytest.raises(DownloadFailed, match="the server answers 429"):
+        transfer.transfer(Wanted(address=site.url), file.partial, silent, stop)
+    assert stop.asked == [7.0] * (transfer.TRIES - 1)
+
+
+def test_a_host_without_encryption_or_certificate_has_words_of_its_own(home: Home) -> None:
+    with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as site, pytest.raises(DownloadFailed) as caught:
+        ensure_files(home, model(site.url.replace("http:", "https:")))
+    assert "certificates" in caught.value.hint
