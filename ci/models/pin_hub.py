@@ -15,7 +15,8 @@ from ci.models.plain_names import require_plain_paths
 from ci.models.shard_names import split_names
 from ci.models.shelf import Report, digest, shard_of
 from ci.models.sources.asking import TERMS, Wanted
-from ci.models.sources.hub import Found, HubFile, address_of, token_of
+from ci.models.sources.hub import Found, HubFile, address_of
+from ci.models.sources.hub_settings import token_of
 from ci.models.sources.transfer import Partial, transfer
 
 ENDING = ".gguf"

@@ -19,6 +19,7 @@ from ci.models.plain_names import require_plain_files, require_plain_paths
 from ci.models.shard_names import split_names
 from ci.models.shelf import Report, Stamp, digest, require_no_folder, shard_of
 from ci.models.sources.asking import Wanted
+from ci.models.sources.hub_settings import endpoint_of
 from ci.models.sources.transfer import Partial, transfer
 
 UNKNOWN = "unknown"
@@ -99,6 +100,7 @@ def hub_pin(
     home: Home, entry: ModelEntry, source: FromHub, asked: Asked, environ: Mapping[str, str], report: Report
 ) -> Pin:
     """The commit, and sizes and digests as the hub states them; no weights are downloaded."""
+    endpoint_of(environ)
     from ci.models.pin_hub import hub_checkpoint, hub_model
     from ci.models.sources.hub import look_up
 

@@ -61,6 +61,7 @@ ADAPTERS = {
     "ci.models.side_by_side",
     "ci.models.sources.asking",
     "ci.models.sources.hub",
+    "ci.models.sources.hub_settings",
     "ci.models.sources.transfer",
     "ci.models.sources.wheel",
     "ci.models.header.reading",

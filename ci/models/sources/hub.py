@@ -6,7 +6,6 @@ a mirror; HF_TOKEN is sent to that host only. A token that a log-in left in a fi
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from httpx2 import HTTPError
 from huggingface_hub import HfApi, ModelInfo, constants, hf_hub_url
@@ -18,15 +17,14 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from ci.errors import DownloadFailed, ModelNotOffered, SpeedforkError, UsageProblem
+from ci.errors import DownloadFailed, ModelNotOffered, SpeedforkError
 from ci.models.lock import FromHub
 from ci.models.sources.asking import TERMS
+from ci.models.sources.hub_settings import endpoint_of, token_of
 from ci.redact import without_credentials
 
-HUB = "https://huggingface.co"
 TIMEOUT_S = 30.0
 FORBIDDEN = 403
-MOST_OF_LABEL = 63
 MOST_OF_LICENCE = 100
 """Characters of what a hub calls the licence."""
 constants.HF_HUB_DISABLE_TELEMETRY = True  # only what was asked for goes out
@@ -53,51 +51,6 @@ class Found:
     commit: str
     files: tuple[HubFile, ...]
     licence: str | None
-
-
-def endpoint_of(environ: Mapping[str, str]) -> str:
-    """The hub to ask.
-
-    Raises:
-        UsageProblem: HF_ENDPOINT is no http(s) address of a host.
-    """
-    endpoint = (environ.get("HF_ENDPOINT") or HUB).rstrip("/")
-    if not _is_host(endpoint):
-        raise UsageProblem(
-            f"HF_ENDPOINT is {without_credentials(endpoint)!r}, not http(s)://HOST",
-            hint="unset HF_ENDPOINT, or name a hub: export HF_ENDPOINT=https://huggingface.co",
-        )
-    return endpoint
-
-
-def _is_host(endpoint: str) -> bool:
-    """Whether paths can be appended to it."""
-    try:
-        found = urlsplit(endpoint)
-        has_host = bool(found.hostname) and (found.port or 1) > 0 and _is_name(found.hostname or "")
-    except ValueError:
-        return False
-    plain = all("!" <= letter <= "~" for letter in endpoint) and not set(endpoint) & set("?#\\")
-    return plain and has_host and found.scheme in ("http", "https")
-
-
-def _is_name(host: str) -> bool:
-    """Whether a host has no empty or too long label (RFC 1035, 2.3.4)."""
-    return all(0 < len(label) <= MOST_OF_LABEL for label in host.removesuffix(".").split("."))
-
-
-def token_of(environ: Mapping[str, str]) -> str | None:
-    """The user's token for the hub, if there is one.
-
-    Raises:
-        UsageProblem: letters that no header can hold: a library would refuse them, and quote the token.
-    """
-    token = environ.get("HF_TOKEN", "").strip()
-    if not all("!" <= letter <= "~" for letter in token):
-        raise UsageProblem(
-            "HF_TOKEN holds blanks, line ends or letters that no token has", hint="export HF_TOKEN=hf_..."
-        )
-    return token or None
 
 
 def address_of(source: FromHub, file: str, environ: Mapping[str, str]) -> str:

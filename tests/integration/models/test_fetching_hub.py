@@ -1,5 +1,6 @@
 """Models of a hub whose bytes another host sends: the first hop's names, the user's token, shards side by side."""
 
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,9 @@ from ci.models.fetch import ensure_files, files_of
 from ci.models.lock import FromHub, ModelEntry
 from ci.models.sources import transfer
 from ci.models.sources.answer import Origin
-from ci.models.sources.hub import HUB, endpoint_of, look_up
+from ci.models.sources.hub import look_up
+from ci.models.sources.hub_settings import HUB, endpoint_of
+from ci.process import run, scrubbed_env
 from tests.helpers.file_sites import COMMIT, Fault, Served, Site, serving, with_repository
 from tests.helpers.made_models import GGUF, entry, home_at, sha256, shard
 
@@ -234,3 +237,20 @@ def test_a_hub_is_asked_once_and_not_told_what_runs_here(hub: Site, monkeypatch:
     look_up(REPO, "main", {"HF_ENDPOINT": hub.url})
     (asked,) = hub.asked
     assert "somebody" not in asked.headers["user-agent"]
+
+
+PIN = """
+import os
+from pathlib import Path
+from ci.console import Console
+from ci.models.lock import FromHub
+from ci.models.pinning import Asked, new_pin
+from tests.helpers.made_models import entry, home_at
+new_pin(home_at(Path()), entry(hub=FromHub(repo="owner/model")), Asked(model="tiny"), Console(), os.environ)
+"""
+
+
+def test_the_hubs_library_is_not_even_loaded_where_it_would_fail(tmp_path: Path) -> None:
+    environ = {"PYTHONPATH": str(Path(__file__).parents[3]), "HF_ENDPOINT": "http://[::1"}
+    done = run((sys.executable, "-c", PIN), cwd=tmp_path, env=scrubbed_env(extra=environ), ok_codes=(1,))
+    assert done.stderr.strip().splitlines()[-1].startswith(b"ci.errors.UsageProblem: HF_ENDPOINT is")
