@@ -39,8 +39,13 @@ def test_readers_that_do_not_agree_are_not_compared(
     assert "header_vs_ggufpy" not in capsys.readouterr().out
 
 
-def test_ours_makes_every_element_too(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
-    monkeypatch.setattr("ci.models.header.items.text_of", lambda raw: made.append(bytes(raw).decode()) or "x")
-    bench.read_all(bench.ensure_model(home, bench.MODEL, Console()))
-    assert {"a", "b"} <= set(made)
+def test_ours_makes_every_element_too(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bytes] = []
+
+    def text_of(raw: bytes) -> str:
+        made.append(bytes(raw))
+        return "x"
+
+    monkeypatch.setattr("ci.models.header.items.text_of", text_of)
+    bench.read_all(tmp_path / "m.gguf")
+    assert {b"a", b"b"} <= set(made)
