@@ -335,7 +335,7 @@ def check_pairs(
 ) -> None:
     """Does a server keep the known laws of exact pairs? Texts and draft counters beside their closed forms.
 
-    Builds stock and speed first when the store has none. Everything takes about ten minutes, one pair two.
+    Builds stock and speed first when they are not in the store. Everything takes about ten minutes, one pair two.
     """
     from ci.verbs import check_pairs as checking  # scipy behind it would cost every other verb a second at its start
 

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci.digest import digest_json
 from ci.errors import UsageProblem
 from ci.home import Home
 from ci.models.compat.answers import Answer, Fit
 from ci.models.compat.matrix import Subject
-from ci.models.exact_pair import PAIRS
+from ci.models.exact_pair import PAIRS, folder_of
 from ci.models.fetch import conversion_of, files_of
 from ci.models.header.shards import read_model
 from ci.models.header.values import ModelHeader
@@ -130,7 +129,7 @@ def _missing(entry: ModelEntry, why: str, hint: str) -> Answer:
 def _shelved(home: Home, entry: ModelEntry, part: str) -> Path | None:
     """The first file of a pinned model, where all are here in their pinned sizes; nothing is fetched or hashed."""
     if entry.generated is not None:
-        path = home.models / "pairs" / digest_json(PAIRS[entry.generated.pair].identity) / part
+        path = folder_of(home, PAIRS[entry.generated.pair]) / part
         return path if path.is_file() else None
     files = files_of(home, entry)
     return files[0].path if files and not any(file.missing for file in files) else None

@@ -13,13 +13,12 @@ from ci.models.exact_pair import SMALL
 from ci.models.fetch import ensure_files, files_of
 from ci.models.lock import ModelEntry, load_models
 from ci.models.pinning import Asked
-from ci.models.sources import transfer
 from ci.outcome import JsonMap
 from ci.verbs import convert_draft as converting
 from ci.verbs import models as verbs
 from tests.helpers.checkpoint_lock import LOCAL, Lock
 from tests.helpers.file_sites import COMMIT, Fault, Served, Site, serving, with_repository
-from tests.helpers.made_models import home_at, sha256
+from tests.helpers.made_models import sha256
 from tests.helpers.tiny_checkpoint import write_draft, write_target
 
 SHARDS = tuple(f"model-0000{at}-of-00003.safetensors" for at in (1, 2, 3))
@@ -31,18 +30,6 @@ Damage = Callable[[Site], object]
 
 def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    monkeypatch.setattr(transfer, "WAITS_S", (0.0, 0.0, 0.0))
-    return home_at(tmp_path)
-
-
-@pytest.fixture
-def cdn() -> Iterator[Site]:
-    with serving(Site()) as running:
-        yield running
 
 
 @pytest.fixture

@@ -13,13 +13,12 @@ from ci.files import exclusive
 from ci.home import Home
 from ci.models.fetch import ensure_files, files_of
 from ci.models.lock import FromHub, ModelEntry
-from ci.models.sources import transfer
 from ci.models.sources.answer import Origin
 from ci.models.sources.hub import look_up
 from ci.models.sources.hub_settings import HUB, endpoint_of
 from ci.process import run, scrubbed_env
 from tests.helpers.file_sites import COMMIT, Fault, Served, Site, serving, with_repository
-from tests.helpers.made_models import GGUF, entry, home_at, sha256, shard
+from tests.helpers.made_models import GGUF, entry, sha256, shard
 
 REPO = "owner/model"
 NAMES = tuple(f"q4/m-{at:05}-of-00003.gguf" for at in (1, 2, 3))
@@ -27,18 +26,6 @@ SPLIT = {name: GGUF + name.encode() for name in NAMES}
 TOKEN = "hf_secret"  # noqa: S105 - made up
 BLOB = f"/blobs/{sha256(GGUF)}"
 RESOLVE = f"/{REPO}/resolve/{COMMIT}/tiny.gguf"
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    monkeypatch.setattr(transfer, "WAITS_S", (0.0, 0.0, 0.0))
-    return home_at(tmp_path)
-
-
-@pytest.fixture
-def cdn() -> Iterator[Site]:
-    with serving(Site()) as running:
-        yield running
 
 
 @pytest.fixture
